@@ -1,0 +1,12 @@
+import { defineConfig } from 'vitest/config';
+import { SkippedReporter } from './skipped.ts';
+
+export default defineConfig({
+  test: {
+    dir: 'test',
+    // A busy machine of two cores is slow; a test that hangs is still found.
+    testTimeout: 30_000,
+    hookTimeout: 30_000,
+    reporters: ['default', new SkippedReporter()],
+  },
+});
