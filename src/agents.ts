@@ -1,0 +1,26 @@
+import type { RunLimits } from '../machines/vocabulary.ts';
+import type { ModelProvider, ToolSource } from './agent.ts';
+import type { AgentSummary, AgentTools } from './handle.ts';
+import type { Gate } from './hitl/gate.ts';
+
+/** An agent ready to run: its model, its tools, its limits and its gate. */
+export interface Agent {
+  readonly summary: AgentSummary;
+  readonly systemPrompt: string;
+  readonly model: ModelProvider;
+  readonly tools: ToolSource;
+  /** What executes its tools: an MCP server is told of a stop by a notice of its own. */
+  readonly executor: 'mcp' | 'local';
+  readonly gate: Gate;
+  readonly approvalTimeoutMs: number;
+  readonly limits: RunLimits;
+  /** Bound of one execution of the tool, in milliseconds; 0 leaves it to the step. */
+  readonly toolTimeoutMs: (toolName: string) => number;
+  /** Whether a tool of the caller may be offered to the model. */
+  readonly allowsClientTool: (toolName: string) => boolean;
+  /** The tools of its servers, for introspection; a server that failed is absent. */
+  readonly listTools: (
+    requestHeaders: Readonly<Record<string, string>>,
+    signal: AbortSignal,
+  ) => Promise<AgentTools>;
+}

@@ -1,0 +1,25 @@
+/** Named maxima that no configuration changes. Those of one room stand in that room. */
+
+/** Tries of one model turn, the first included. */
+export const ATTEMPTS_MAX = 3;
+
+/** Model turns that an agent may take beyond its `turn_depth`, as its configuration's authors know it. */
+export const TURNS_BEYOND_DEPTH = 2;
+
+/** One step of a run's release: connections, then the lease. */
+export const RELEASE_STEP_MS = 5_000;
+
+/** Live runs of one process. At about 20 kB each this is 2 GB. */
+export const RUNS_MAX = 100_000;
+
+/** What was told to stop at the end of the grace may take this long. */
+export const DRAIN_MS = 5_000;
+
+/** Below {@link DRAIN_MS}, so that a deaf tool does not turn a clean stop into an abort. */
+export const DRAIN_TOOL_GRACE_MS = 4_000;
+
+/** The abort of stragglers. */
+export const ABORT_MS = 400;
+
+/** Closing connections and the journal at the very end. */
+export const FLUSH_MS = 5_000;
