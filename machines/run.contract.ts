@@ -1,0 +1,94 @@
+import type { DoneActorEvent, ErrorActorEvent } from 'xstate';
+import type { ClaimsEvent } from './claims.machine.ts';
+import type { DeadlineReached } from './deadline.ts';
+import type { ToolCallEmitted, ToolCallEvent } from './tool-call.machine.ts';
+import type {
+  Liveness,
+  ObligationRef,
+  Observer,
+  RunLimits,
+  RunOutcome,
+  StopCause,
+  StopKind,
+  ToolCallRequest,
+  Failure,
+} from './vocabulary.ts';
+
+export interface RunInput {
+  readonly runId: string;
+  readonly liveness: Liveness;
+  readonly limits: RunLimits;
+  readonly firstClaim: Observer | null;
+}
+
+/** What reaches a run from outside, parsed and closed. */
+export type RunEvent =
+  | { type: 'run.begin' }
+  /** `graceMs` shortens the patience with deaf tools; shutdown needs that. */
+  | { type: 'run.stop'; cause: StopCause; graceMs?: number }
+  | ClaimsEvent
+  | (Extract<ToolCallEvent, { type: 'approval.decide' }> & { toolCallId: string })
+  | DeadlineReached;
+
+export type RunEmitted =
+  | { type: 'run.started' }
+  | { type: 'run.stopping'; cause: StopCause; obligations: number }
+  | { type: 'obligation.asked'; obligation: ObligationRef }
+  | { type: 'obligation.confirmed'; obligation: ObligationRef }
+  | { type: 'obligation.abandoned'; obligation: ObligationRef }
+  /** A call that was never begun: its end must be told all the same (INV-37). */
+  | Extract<ToolCallEmitted, { type: 'toolCall.ended' }>;
+
+export interface RunOutput {
+  readonly outcome: RunOutcome;
+  /** False when the terminal entry could not be stored. */
+  readonly settled: boolean;
+}
+
+export interface RunRef {
+  readonly runId: string;
+}
+
+/** Work of the run itself that a stop finds under way. */
+export type OwnWork = 'none' | 'setup' | 'model';
+
+export interface CloseWorkInput extends RunRef {
+  readonly work: OwnWork;
+}
+
+export interface SettleInput extends RunRef {
+  readonly outcome: RunOutcome;
+  /** Causes that came after the first one. */
+  readonly notes: readonly StopKind[];
+}
+
+export interface ReleaseInput extends RunRef {
+  /** Connections that may still carry a request are closed, so that nobody inherits them. */
+  readonly evict: boolean;
+}
+
+/** The seed's name for a tool call's snapshot as its parent sees it. */
+export interface ToolSnapshot {
+  type: `xstate.snapshot.${string}`;
+  snapshot: { hasTag(tag: 'input-required'): boolean; context: { call: ToolCallRequest } };
+}
+
+export type RunSystemEvent = DoneActorEvent | ErrorActorEvent | ToolSnapshot;
+
+export interface RunContext extends RunInput {
+  readonly turn: number;
+  /** Calls that wait for a place among the parallel ones. */
+  readonly queued: readonly ToolCallRequest[];
+  /** Calls that are children of this actor. */
+  readonly open: readonly ToolCallRequest[];
+  /** Ids of the open calls that wait for a person. */
+  readonly waiting: readonly string[];
+  /** Whether the caller must answer calls of this turn itself. */
+  readonly callerOwes: boolean;
+  readonly work: OwnWork;
+  readonly cause: StopCause | null;
+  readonly notes: readonly StopKind[];
+  readonly stopGraceMs: number;
+  readonly failure: Failure | null;
+  readonly settled: boolean;
+}

@@ -1,0 +1,188 @@
+import { assign, setup, type DoneActorEvent, type ErrorActorEvent } from 'xstate';
+import { claimsMachine, type ClaimsEvent } from './claims.machine.ts';
+import { watchDeadline, type DeadlineReached } from './deadline.ts';
+import { promisePort } from './ports.ts';
+import type {
+  CloseWorkInput,
+  OwnWork,
+  ReleaseInput,
+  RunContext,
+  RunEmitted,
+  RunEvent,
+  RunInput,
+  RunOutput,
+  RunRef,
+  RunSystemEvent,
+  SettleInput,
+  ToolSnapshot,
+} from './run.contract.ts';
+import { causeOf, endedUnrun, obligationsOf, waitingAfter, workRef } from './run.rules.ts';
+import { toolCallMachine } from './tool-call.machine.ts';
+import { turnMachine, type TurnOutput } from './turn.machine.ts';
+import type { Failure, StopCause, ToolCallRequest } from './vocabulary.ts';
+
+/** The longest that storing the end may take, tries included. */
+const SETTLE_MS = 15_000;
+/** Release has three steps, each bounded by `releaseMs`. */
+const RELEASE_STEPS = 3;
+
+export const runSetup = setup({
+  types: {
+    context: {} as RunContext,
+    input: {} as RunInput,
+    events: {} as RunEvent | RunSystemEvent,
+    emitted: {} as RunEmitted,
+    output: {} as RunOutput,
+    tags: {} as 'preparing' | 'running' | 'input-required' | 'stopping' | 'settling' | 'claimable',
+  },
+  actors: {
+    claims: claimsMachine,
+    turn: turnMachine,
+    toolCall: toolCallMachine,
+    watchDeadline,
+    prepareRun: promisePort<void, RunRef>('prepareRun'),
+    closeWork: promisePort<void, CloseWorkInput>('closeWork'),
+    settleRun: promisePort<void, SettleInput>('settleRun'),
+    releaseRun: promisePort<void, ReleaseInput>('releaseRun'),
+  },
+  actions: {
+    countTurn: assign({ turn: ({ context }) => context.turn + 1 }),
+    keepWork: assign({ work: (_, params: { work: OwnWork }) => params.work }),
+    keepCalls: assign({
+      queued: (_, params: { calls: readonly ToolCallRequest[] }) =>
+        params.calls.filter((call) => call.kind !== 'client'),
+      callerOwes: (_, params) => params.calls.some((call) => call.kind === 'client'),
+    }),
+    keepCause: assign({
+      cause: ({ context }, params: { cause: StopCause; graceMs: number | undefined }) =>
+        context.cause ?? params.cause,
+      stopGraceMs: ({ context }, params) =>
+        Math.min(context.stopGraceMs, params.graceMs ?? context.stopGraceMs),
+    }),
+    keepFailure: assign({ failure: (_, params: { failure: Failure }) => params.failure }),
+    noteCause: assign({
+      notes: ({ context }, params: { cause: StopCause }) => [...context.notes, params.cause.kind],
+    }),
+    keepWaiting: assign({
+      waiting: ({ context }, params: ToolSnapshot) => waitingAfter(context.waiting, params),
+    }),
+    loseStore: assign({ settled: false }),
+  },
+  guards: {
+    isTool: (_, params: { actorId: string }) => params.actorId.startsWith(TOOL_PREFIX),
+    isOpen: ({ context }, params: { toolCallId: string }) =>
+      context.open.some((call) => call.id === params.toolCallId),
+    isAnswered: (_, params: { output: TurnOutput }) => params.output.kind === 'answered',
+    isFailed: (_, params: { output: TurnOutput }) => params.output.kind === 'failed',
+    isExpired: (_, params: { output: TurnOutput }) => params.output.kind === 'expired',
+    hasTurnsLeft: ({ context }) => context.turn < context.limits.turnsMax,
+    hasWaiting: ({ context }) => context.waiting.length > 0,
+    isNobodyAsked: ({ context }) => context.waiting.length === 0,
+    areCallsDone: ({ context }) => context.open.length === 0 && context.queued.length === 0,
+    callerMustAnswer: ({ context }) =>
+      context.open.length === 0 && context.queued.length === 0 && context.callerOwes,
+    isQuiet: ({ context }) => context.open.length === 0 && context.work === 'none',
+  },
+  delays: {
+    closeBound: ({ context }) => context.limits.releaseMs,
+    settleBound: SETTLE_MS,
+    releaseBound: ({ context }) => context.limits.releaseMs * RELEASE_STEPS,
+  },
+});
+
+/** Ids of tool call actors; a dot, so that XState's wildcards see a token of its own. */
+const TOOL_PREFIX = 'tool.';
+const toolActorId = (call: { id: string }): string => `${TOOL_PREFIX}${call.id}`;
+
+export const tellStarted = runSetup.emit({ type: 'run.started' });
+
+export const toClaims = runSetup.sendTo('claims', ({ event }) => event as ClaimsEvent);
+
+export const toToolCall = runSetup.sendTo(
+  ({ event }) => toolActorId({ id: (event as { toolCallId: string }).toolCallId }) as never,
+  ({ event }) => event as Extract<RunEvent, { type: 'approval.decide' }> as never,
+);
+
+/** Begins as many queued calls as there are places; the rest wait. */
+export const beginTools = runSetup.enqueueActions(({ context, enqueue }) => {
+  const places = context.limits.parallelToolsMax - context.open.length;
+  const next = context.queued.slice(0, Math.max(0, places));
+  enqueue.assign({
+    queued: context.queued.slice(next.length),
+    open: [...context.open, ...next],
+  });
+  for (const call of next) {
+    enqueue.spawnChild('toolCall', {
+      id: toolActorId(call) as never,
+      syncSnapshot: true,
+      input: { runId: context.runId, call, stopGraceMs: context.limits.toolStopGraceMs },
+    });
+    enqueue.sendTo(toolActorId(call) as never, { type: 'toolCall.begin' } as never);
+  }
+});
+
+export const reapTool = runSetup.enqueueActions(({ context, event, enqueue }) => {
+  const { actorId } = event as DoneActorEvent | ErrorActorEvent;
+  enqueue.stopChild(actorId);
+  const gone = context.open.find((call) => toolActorId(call) === actorId);
+  enqueue.assign({
+    open: context.open.filter((call) => call !== gone),
+    waiting: context.waiting.filter((id) => id !== gone?.id),
+  });
+});
+
+/** A tool call's chart that crashes is a bug; its call must still be told as ended. */
+export const tellCrashed = runSetup.enqueueActions(({ context, event, enqueue }) => {
+  const { actorId } = event as ErrorActorEvent;
+  const call = context.open.find((open) => toolActorId(open) === actorId);
+  if (call !== undefined) enqueue.emit(endedUnrun(call, 'failed', context.cause));
+});
+
+export const tellStopping = runSetup.emit(({ context }) => ({
+  type: 'run.stopping',
+  cause: causeOf(context),
+  obligations: obligationsOf(context),
+}));
+
+export const stopTools = runSetup.enqueueActions(({ context, enqueue }) => {
+  const stop = { type: 'toolCall.stop', cause: causeOf(context), graceMs: context.stopGraceMs };
+  for (const call of context.open) enqueue.sendTo(toolActorId(call) as never, stop as never);
+});
+
+/** Calls that had no place yet are closed without having begun (INV-18, INV-37). */
+export const closeQueued = runSetup.enqueueActions(({ context, enqueue }) => {
+  for (const call of context.queued) {
+    enqueue.emit(endedUnrun(call, 'cancelled', context.cause));
+  }
+  enqueue.assign({ queued: [] });
+});
+
+export const tellWork = (
+  type: 'obligation.asked' | 'obligation.confirmed' | 'obligation.abandoned',
+) =>
+  runSetup.enqueueActions(({ context, enqueue }) => {
+    if (context.work === 'none') return;
+    enqueue.emit({ type, obligation: workRef(context) });
+    if (type !== 'obligation.asked') enqueue.assign({ work: 'none' });
+  });
+
+export const pauseStep = runSetup.sendTo('step', { type: 'deadline.pause' });
+export const resumeStep = runSetup.sendTo('step', { type: 'deadline.resume' });
+
+export const stopWith = (cause: StopCause) =>
+  ({ type: 'keepCause', params: { cause, graceMs: undefined } }) as const;
+
+export const failWith = (failure: Failure) =>
+  ({ type: 'keepFailure', params: { failure } }) as const;
+
+export const outputOf = {
+  params: ({ event }: { event: DoneActorEvent<TurnOutput> }) => ({ output: event.output }),
+} as const;
+
+export const deadlineCause = {
+  type: 'keepCause',
+  params: ({ event }: { event: DeadlineReached }) => ({
+    cause: { kind: 'deadline', which: event.which, afterMs: event.afterMs } as const,
+    graceMs: undefined,
+  }),
+} as const;

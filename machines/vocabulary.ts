@@ -1,0 +1,136 @@
+/**
+ * The words that several charts share. All shapes are JSON, all durations milliseconds.
+ *
+ * These are decisions' inputs and outcomes; what a client sees of them is in
+ * `src/journal/events.ts`.
+ */
+
+/** Tokens as the provider billed them. */
+export interface Usage {
+  readonly promptTokens: number;
+  readonly completionTokens: number;
+  readonly totalTokens: number;
+}
+
+/** The deadlines that end a run. A tool's deadline ends only that tool call. */
+export type DeadlineWhich = 'total' | 'setup' | 'first_chunk' | 'inactivity' | 'step';
+
+/** What went wrong, already mapped from the foreign error by the adapter that owns the SDK. */
+export interface Failure {
+  /** Stable, part of the wire: `provider_error`, `context_length_exceeded`, `turn_limit`, … */
+  readonly code: string;
+  /** A sentence for the reader, free of secrets. */
+  readonly message: string;
+  /** Whether the same request may succeed if it is sent again. */
+  readonly retryable: boolean;
+  /** The HTTP status of the upstream, where there was one. */
+  readonly status?: number;
+  /** How long the upstream asked to be left alone. */
+  readonly retryAfterMs?: number;
+}
+
+/** Why a run stops before its work is done. The first one wins (INV-33). */
+export type StopCause =
+  | { readonly kind: 'unclaimed' }
+  | { readonly kind: 'external'; readonly message?: string }
+  | { readonly kind: 'shutdown' }
+  | { readonly kind: 'deadline'; readonly which: DeadlineWhich; readonly afterMs: number }
+  | { readonly kind: 'client_tool' }
+  | { readonly kind: 'superseded' }
+  | { readonly kind: 'lease_lost' }
+  | { readonly kind: 'error'; readonly failure: Failure };
+
+export type StopKind = StopCause['kind'];
+
+/** What happens when the last claim of a live run detaches. */
+export type LivenessPolicy = 'cancel' | 'continue' | 'park';
+
+export interface Liveness {
+  readonly policy: LivenessPolicy;
+  readonly graceMs: number;
+}
+
+/** Somebody who reads a run's stream and holds its right to go on. */
+export interface Observer {
+  readonly id: string;
+  readonly presence: boolean;
+}
+
+export type DetachBecause = 'released' | 'expired' | 'displaced';
+
+/** Why a call waits for a person. */
+export type ApprovalOrigin =
+  | { readonly kind: 'config_gate'; readonly matchedPattern: string }
+  | { readonly kind: 'agent_requested'; readonly reason: string; readonly agentName: string };
+
+/** The way an approval reaches a person. Only `conversational` is built; `webhook` is the seam. */
+export type ApprovalRoute = 'conversational' | 'webhook';
+
+export interface ApprovalRequest {
+  readonly decisionId: string;
+  readonly toolCallId: string;
+  readonly toolName: string;
+  readonly origin: ApprovalOrigin;
+  readonly route: ApprovalRoute;
+  readonly timeoutMs: number;
+  /** `sha256:HEX` of the canonical arguments: what was approved is these arguments and no others. */
+  readonly argumentsDigest: string;
+}
+
+export type ApprovalOutcome =
+  | { readonly kind: 'approved'; readonly reason?: string }
+  | { readonly kind: 'denied'; readonly reason?: string }
+  | { readonly kind: 'timed_out'; readonly waitedMs: number }
+  | { readonly kind: 'cancelled'; readonly cause: StopCause }
+  | { readonly kind: 'errored'; readonly message: string };
+
+/** One use of a tool, as the model asked for it. The arguments stay outside the charts. */
+export interface ToolCallRequest {
+  /** As the provider gave it. */
+  readonly id: string;
+  readonly name: string;
+  /** `client` calls are answered by the caller, `missing` ones name no tool of this run. */
+  readonly kind: 'server' | 'client' | 'missing';
+  /** An `mcp` executor must be told of a stop by `notifications/cancelled`. */
+  readonly executor: 'mcp' | 'local';
+  /** Bound of one execution; 0 leaves it to the step and total deadlines. */
+  readonly timeoutMs: number;
+  /** Present when a person must approve it first. */
+  readonly approval?: ApprovalRequest;
+}
+
+/** How a tool call ended. `unknown` says the effect may or may not have happened. */
+export type ToolCallStatus =
+  | 'completed'
+  | 'failed'
+  | 'denied'
+  | 'timed_out'
+  | 'cancelled'
+  | 'unknown';
+
+/** How a run ended, in the words of the charts. */
+export type RunOutcome =
+  | { readonly kind: 'finished' }
+  | { readonly kind: 'cancelled'; readonly cause: StopCause }
+  | { readonly kind: 'failed'; readonly failure: Failure };
+
+/** Something a stop must reach; each is asked, then confirmed or abandoned within its bound. */
+export interface ObligationRef {
+  readonly what: 'model' | 'tool' | 'mcp' | 'approval' | 'run';
+  readonly id: string;
+}
+
+/** Every limit a run lives under. 0 means off for first chunk, inactivity, step, tool and total. */
+export interface RunLimits {
+  readonly setupMs: number;
+  readonly firstChunkMs: number;
+  readonly inactivityMs: number;
+  readonly stepMs: number;
+  readonly stepAllowanceMs: number;
+  readonly totalMs: number;
+  readonly toolStopGraceMs: number;
+  readonly releaseMs: number;
+  readonly turnsMax: number;
+  readonly parallelToolsMax: number;
+  readonly attemptsMax: number;
+}
