@@ -1,0 +1,184 @@
+import { mkdirSync } from 'node:fs';
+import { dirname, resolve } from 'node:path';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { StoreError } from './store.ts';
+
+/** What survives what: `process` a killed process, `power` a lost machine too, at an fsync a group. */
+export type Durability = 'process' | 'power';
+
+export interface SqliteOptions {
+  /** The database file; its directory is made. */
+  readonly path: string;
+  readonly durability: Durability;
+  /** How long a write waits for another process that is writing. The event loop waits with it. */
+  readonly busyMs: number;
+}
+
+/** A newer file is refused, an older one is brought up by the steps from its version on. */
+export const SCHEMA_VERSION = 1;
+
+/**
+ * Persisted. `tail` takes each append transaction as one row, whatever the number of sessions in
+ * it, because a row a session would dirty a page a session. From there entries are moved in bulk
+ * to `journal`, where one row holds many of a session. An entry may be in both for a moment and
+ * counts once. Ids of `tail` are dense and never used twice, so that a reader knows how far it has
+ * read; therefore its newest row is never deleted.
+ */
+const SCHEMA = `
+  CREATE TABLE journal (
+    session_id TEXT NOT NULL, first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL,
+    body TEXT NOT NULL, PRIMARY KEY (session_id, first_seq)
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE tail (
+    id INTEGER PRIMARY KEY, parts TEXT NOT NULL, body TEXT NOT NULL
+  ) STRICT;
+  CREATE TABLE floors (session_id TEXT PRIMARY KEY, floor INTEGER NOT NULL) STRICT, WITHOUT ROWID;
+  CREATE TABLE leases (
+    key TEXT PRIMARY KEY, owner TEXT NOT NULL, generation INTEGER NOT NULL,
+    expires_at INTEGER NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE TABLE runs (
+    run_id TEXT PRIMARY KEY, session_id TEXT NOT NULL, settled_seq INTEGER, record TEXT NOT NULL
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX runs_by_session ON runs (session_id, run_id);
+  CREATE INDEX runs_unsettled ON runs (run_id) WHERE settled_seq IS NULL;
+  PRAGMA user_version = ${SCHEMA_VERSION};
+`;
+
+/** Pages that stay in memory; a move from the tail touches one for each of its sessions. */
+const CACHE_KIB = 16_384;
+
+/** One open database file: statements, transactions, and errors a person can act on. */
+export class SqliteFile {
+  readonly path: string;
+  readonly #db: DatabaseSync;
+  readonly #begin: StatementSync;
+  readonly #commit: StatementSync;
+
+  /** Throws {@link StoreError} when the file cannot be used as it is. */
+  constructor({ path, durability, busyMs }: SqliteOptions) {
+    this.path = resolve(path);
+    try {
+      mkdirSync(dirname(this.path), { recursive: true });
+      this.#db = new DatabaseSync(this.path, { timeout: busyMs });
+    } catch (error) {
+      throw openError(this.path, error);
+    }
+    try {
+      prepareFile(this.#db, this.path, durability);
+      this.#begin = this.#db.prepare('BEGIN IMMEDIATE');
+      this.#commit = this.#db.prepare('COMMIT');
+    } catch (error) {
+      this.#db.close();
+      throw error instanceof StoreError ? error : openError(this.path, error);
+    }
+  }
+
+  prepare(sql: string): StatementSync {
+    return this.#db.prepare(sql);
+  }
+
+  /** Runs `work` in one write transaction, or answers with an error and no trace of it. */
+  write<T>(work: () => T): T {
+    return this.guard(() => {
+      this.#begin.run();
+      try {
+        const result = work();
+        this.#commit.run();
+        return result;
+      } catch (error) {
+        if (this.#db.isTransaction) this.#db.exec('ROLLBACK');
+        throw error;
+      }
+    });
+  }
+
+  /** Maps what the engine throws. */
+  guard<T>(work: () => T): T {
+    try {
+      return work();
+    } catch (error) {
+      throw error instanceof StoreError ? error : this.#mapped(error);
+    }
+  }
+
+  /** Lets SQLite checkpoint by itself at a commit that leaves so many pages in the log; 0 never. */
+  checkpointAfter(pages: number): void {
+    this.#db.exec(`PRAGMA wal_autocheckpoint = ${pages}`);
+  }
+
+  close(): void {
+    if (this.#db.isOpen) this.#db.close();
+  }
+
+  #mapped(error: unknown): StoreError {
+    if (!this.#db.isOpen) return new StoreError('The SQLite store is closed.', { cause: error });
+    return new StoreError(`The database ${this.path}: ${remedyOf(error)}`, { cause: error });
+  }
+}
+
+function prepareFile(db: DatabaseSync, path: string, durability: Durability): void {
+  const version = versionOf(db);
+  if (version > SCHEMA_VERSION) {
+    throw new StoreError(
+      `The database ${path} was written by a newer version (schema ${version}; this one knows ` +
+        `${SCHEMA_VERSION}). Use the newer version, or another data directory.`,
+    );
+  }
+  db.exec('PRAGMA journal_mode = WAL');
+  db.exec(`PRAGMA cache_size = -${CACHE_KIB}`);
+  db.exec(`PRAGMA synchronous = ${durability === 'power' ? 'FULL' : 'NORMAL'}`);
+  if (version < SCHEMA_VERSION) migrate(db, path);
+}
+
+/** Another process may have made the file in the meantime, so the version is read again inside. */
+function migrate(db: DatabaseSync, path: string): void {
+  db.exec('BEGIN IMMEDIATE');
+  try {
+    if (versionOf(db) === 0) {
+      const { n } = db.prepare('SELECT count(*) AS n FROM sqlite_schema').get() as { n: number };
+      if (n > 0) {
+        throw new StoreError(
+          `The database ${path} belongs to another program. Name another data directory.`,
+        );
+      }
+      db.exec(SCHEMA);
+    }
+    db.exec('COMMIT');
+  } catch (error) {
+    if (db.isTransaction) db.exec('ROLLBACK');
+    throw error;
+  }
+}
+
+const versionOf = (db: DatabaseSync): number =>
+  (db.prepare('PRAGMA user_version').get() as { user_version: number }).user_version;
+
+function openError(path: string, cause: unknown): StoreError {
+  return new StoreError(`The database ${path} cannot be opened: ${remedyOf(cause)}`, { cause });
+}
+
+/** SQLite's primary result codes that a person can do something about. */
+const REMEDIES: Readonly<Record<number, string>> = {
+  5: 'another process keeps it locked. Stop that process, or give this one its own directory.',
+  8: 'it cannot be written. Give the process the right to write the file and its directory.',
+  10: 'the disk reports an input or output error. Check the disk.',
+  11: 'it is damaged. Restore it from a copy, or name another data directory.',
+  13: 'the disk is full. Make room and start again.',
+  14: 'the file cannot be opened. Check that its directory exists and may be read and written.',
+  26: 'the file is not a SQLite database. Name another data directory, or move the file away.',
+};
+
+const FILE_REMEDIES: Readonly<Record<string, string>> = {
+  EACCES: 'no right to make its directory. Give the process that right, or name another directory.',
+  EEXIST: 'a file stands where its directory should be. Name another data directory.',
+  ENOSPC: 'the disk is full. Make room and start again.',
+  ENOTDIR: 'a file stands where its directory should be. Name another data directory.',
+  EROFS: 'the file system is read-only. Name another data directory.',
+};
+
+function remedyOf(error: unknown): string {
+  const { errcode, code } = (error ?? {}) as { errcode?: number; code?: string };
+  const known = errcode === undefined ? FILE_REMEDIES[code ?? ''] : REMEDIES[errcode & 0xff];
+  return known ?? (error instanceof Error ? error.message : String(error));
+}

@@ -1,0 +1,193 @@
+import type { StatementSync } from 'node:sqlite';
+import { createLocalBus } from './bus.ts';
+import { type Group, groupOf, pageOf } from './groups.ts';
+import { SqliteArchive } from './sqlite-archive.ts';
+import { SqliteCheckpointer } from './sqlite-checkpointer.ts';
+import { type Durability, SqliteFile } from './sqlite-file.ts';
+import { SqliteLeases } from './sqlite-leases.ts';
+import { MOVE_LIMITS, type MoveLimits, SqliteMover } from './sqlite-mover.ts';
+import { SqliteRuns } from './sqlite-runs.ts';
+import { SqliteTail, type TailPart } from './sqlite-tail.ts';
+import {
+  type AcquireOutcome,
+  type AcquireRequest,
+  type AppendOutcome,
+  type AppendPart,
+  FENCED,
+  type JournalPage,
+  type Lease,
+  lastSeqOf,
+  type PageLimits,
+  type RunQuery,
+  type Store,
+  type StoredRun,
+  WRITTEN,
+} from './store.ts';
+
+/** How long a write waits for another process before it fails; the event loop waits with it. */
+const BUSY_MS = 2_000;
+
+/** SQLite's default. */
+const PAGE_BYTES = 4_096;
+
+export interface SqliteStoreOptions {
+  /** The database file; its directory is made. */
+  readonly path: string;
+  /** Default `process`. */
+  readonly durability?: Durability;
+  readonly limits?: Partial<MoveLimits>;
+}
+
+/**
+ * Opens a store in one SQLite file, in write-ahead mode, and answers every call at once. Several
+ * processes may have the file open. Throws `StoreError` when it cannot be used.
+ */
+export function openSqliteStore({ path, durability, limits }: SqliteStoreOptions): Store {
+  const file = new SqliteFile({ path, durability: durability ?? 'process', busyMs: BUSY_MS });
+  return new SqliteStore(file, { ...MOVE_LIMITS, ...limits });
+}
+
+class SqliteStore implements Store {
+  readonly backend = 'sqlite';
+  readonly bus = createLocalBus();
+  readonly #file: SqliteFile;
+  readonly #archive: SqliteArchive;
+  readonly #tail: SqliteTail;
+  readonly #mover: SqliteMover;
+  readonly #leases: SqliteLeases;
+  readonly #runs: SqliteRuns;
+  readonly #checkpointer: SqliteCheckpointer;
+  readonly #dataVersion: StatementSync;
+  #seenVersion = -1;
+
+  constructor(file: SqliteFile, limits: MoveLimits) {
+    this.#file = file;
+    this.#archive = new SqliteArchive(file);
+    this.#tail = new SqliteTail(file, this.#archive);
+    this.#mover = new SqliteMover(this.#tail, this.#archive, limits);
+    this.#leases = new SqliteLeases(file);
+    this.#runs = new SqliteRuns(file);
+    this.#checkpointer = new SqliteCheckpointer(file);
+    this.#dataVersion = file.prepare('PRAGMA data_version');
+  }
+
+  append(parts: readonly AppendPart[]): readonly AppendOutcome[] {
+    const kept: TailPart[] = [];
+    const { outcomes, afterMove } = this.#file.write(() => {
+      this.#follow();
+      const outcomes = parts.map((part) => this.#appendPart(part, kept));
+      if (kept.length > 0) this.#tail.write(kept);
+      return { outcomes, afterMove: this.#mover.step() };
+    });
+    afterMove?.();
+    if (kept.length > 0) this.#tail.keep(kept);
+    this.#checkpointer.wrote(pagesOf(kept));
+    return outcomes;
+  }
+
+  read(sessionId: string, from: number, limits: PageLimits): JournalPage {
+    return this.#file.guard(() => {
+      this.#follow();
+      const floor = this.#archive.floor(sessionId);
+      return pageOf(this.#groups(sessionId, from), from, { limits, floor });
+    });
+  }
+
+  head(sessionId: string): number {
+    return this.#file.guard(() => {
+      this.#follow();
+      return this.#head(sessionId);
+    });
+  }
+
+  trim(sessionId: string, through: number): number {
+    const { floor, afterMove } = this.#file.write(() => {
+      this.#follow();
+      const afterMove = this.#mover.all();
+      return { floor: this.#archive.trim(sessionId, through), afterMove };
+    });
+    afterMove();
+    return floor;
+  }
+
+  putRecord(run: Omit<StoredRun, 'settledSeq'>, lease: Lease | undefined): boolean {
+    return this.#file.write(() => {
+      this.#follow();
+      const refused =
+        lease === undefined ? this.#leases.isHeld(run.sessionId) : !this.#leases.isCurrent(lease);
+      if (!refused) this.#runs.put(run);
+      return !refused;
+    });
+  }
+
+  getRecord(runId: string): StoredRun | undefined {
+    return this.#file.guard(() => this.#runs.get(runId));
+  }
+
+  listRecords(query: RunQuery): readonly StoredRun[] {
+    return this.#file.guard(() => this.#runs.list(query));
+  }
+
+  acquire(request: AcquireRequest): AcquireOutcome {
+    this.#leases.forget(request.key);
+    return this.#file.write(() => this.#leases.acquire(request));
+  }
+
+  renew(leases: readonly Lease[], expiresAt: number): readonly boolean[] {
+    return this.#leases.renew(leases, expiresAt);
+  }
+
+  release(leases: readonly Lease[]): readonly boolean[] {
+    return this.#leases.release(leases);
+  }
+
+  ping(): void {
+    this.#file.guard(() => this.#dataVersion.get());
+  }
+
+  async close(): Promise<void> {
+    await this.#checkpointer.close();
+    this.#file.close();
+  }
+
+  /** Takes notice of what other connections did since the last call. */
+  #follow(): void {
+    const { data_version: version } = this.#dataVersion.get() as { data_version: number };
+    if (version === this.#seenVersion) return;
+    this.#leases.forget();
+    this.#tail.refresh();
+    this.#seenVersion = version;
+  }
+
+  #appendPart(part: AppendPart, kept: TailPart[]): AppendOutcome {
+    const sessionId = part.lease.key;
+    if (!this.#leases.isCurrent(part.lease)) return FENCED;
+    const head = this.#head(sessionId);
+    if (head !== part.firstSeq - 1) return { status: 'conflict', head };
+    const settledSeq =
+      part.terminal && this.#runs.settle(part.terminal, sessionId, lastSeqOf(part));
+    const group = groupOf(part, { settles: settledSeq === undefined });
+    if (group.lastSeq >= group.firstSeq) kept.push({ sessionId, group });
+    return settledSeq === undefined ? WRITTEN : { status: 'lost', settledSeq };
+  }
+
+  #head(sessionId: string): number {
+    return this.#tail.lastSeq(sessionId) ?? this.#archive.head(sessionId);
+  }
+
+  /** The archive is asked only for what memory does not have. */
+  *#groups(sessionId: string, from: number): Iterable<Group> {
+    const newest = this.#tail.groups(sessionId);
+    if (newest[0] === undefined || newest[0].firstSeq > from) {
+      yield* this.#archive.groups(sessionId, from);
+    }
+    yield* newest;
+  }
+}
+
+/** About how many pages the log grew by: the row, the page it ends on, and a share of the moves. */
+function pagesOf(parts: readonly TailPart[]): number {
+  let bytes = 0;
+  for (const { group } of parts) bytes += group.body.length;
+  return 2 + (2 * bytes) / PAGE_BYTES;
+}
