@@ -1,0 +1,212 @@
+import type { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import {
+  type CallToolResult,
+  CallToolResultSchema,
+  type RequestId,
+} from '@modelcontextprotocol/sdk/types.js';
+import type { ToolContext, ToolResult } from '../agent.ts';
+import { type Clock, TIMER_MS_MAX, type TimerHandle } from '../clock.ts';
+import { cancelReasonOf } from './cancel-reason.ts';
+import type { McpLimits } from './limits.ts';
+import { renderResult } from './results.ts';
+import type { CallEnd, ProgressNote, TappedTransport } from './tap.ts';
+import { deferred, unlessAborted, within } from './wait.ts';
+
+export interface CallRequest {
+  /** As the server calls it. */
+  readonly toolName: string;
+  readonly args: Record<string, unknown>;
+  readonly context: ToolContext;
+}
+
+export interface CallDeps {
+  readonly client: Client;
+  readonly tap: TappedTransport;
+  readonly clock: Clock;
+  readonly limits: McpLimits;
+  /** A sentence for what went wrong, free of secrets. */
+  describe(error: unknown): string;
+}
+
+/** Clients of this wire recognise a failure to execute by these words. */
+const FAILED_PREFIX = 'Tool execution failed: ';
+
+export const failedResult = (reason: string): ToolResult => ({
+  text: FAILED_PREFIX + reason,
+  isError: true,
+});
+
+/**
+ * One tool call over one connection.
+ *
+ * CA1. No timer of the SDK cuts it: the caller's signal is the only deadline.
+ * CA2. After the signal aborted nothing of the call is told on: no result, no progress.
+ * CA3. An aborted call rejects with the signal's reason, and not before its server has answered, has
+ *      lost the connection, or has read the cancellation and stayed silent for `cancelQuietMs`.
+ * CA4. No listener of it is left on the caller's signal or on the connection.
+ */
+export async function performCall(request: CallRequest, deps: CallDeps): Promise<ToolResult> {
+  const { signal } = request.context;
+  signal.throwIfAborted();
+  const call = new ToolCall(request, deps);
+  const answer = call.send();
+  try {
+    return renderResult(await unlessAborted(answer, signal), deps.limits);
+  } catch (error) {
+    if (!signal.aborted) return failedResult(deps.describe(error));
+    await call.cancel();
+    throw signal.reason;
+  } finally {
+    call.forget();
+  }
+}
+
+class ToolCall {
+  readonly #request: CallRequest;
+  readonly #deps: CallDeps;
+  /** The SDK never removes its listener from the signal it gets, so it gets one of our own. */
+  readonly #abandon = new AbortController();
+  readonly #over = deferred<CallEnd>();
+  readonly #broken = deferred<never>();
+  #id: RequestId | undefined;
+  #end: CallEnd | undefined;
+  #written: Promise<void> | undefined;
+  #lastSignOfLife = 0;
+
+  constructor(request: CallRequest, deps: CallDeps) {
+    this.#request = request;
+    this.#deps = deps;
+  }
+
+  /** Sends the request and says so. Rejects with what the connection or the server said. */
+  send(): Promise<CallToolResult> {
+    const { client, tap } = this.#deps;
+    const { toolName, args, context } = this.#request;
+    let answer: Promise<CallToolResult> | undefined;
+    tap.expect(this.#watch(), () => {
+      answer = client.request(
+        { method: 'tools/call', params: { name: toolName, arguments: args } },
+        CallToolResultSchema,
+        { signal: this.#abandon.signal, timeout: TIMER_MS_MAX },
+      );
+    });
+    answer?.catch(() => {});
+    if (this.#id !== undefined) context.started({ progressToken: this.#id });
+    return Promise.race([answer ?? this.#broken.promise, this.#broken.promise]);
+  }
+
+  /** Tells the server to stop and waits until there is reason to believe that it has. */
+  async cancel(): Promise<void> {
+    const { clock, limits } = this.#deps;
+    const { context } = this.#request;
+    if (this.#id === undefined) return;
+    this.#lastSignOfLife = clock.now();
+    this.#abandon.abort(cancelReasonOf(context.signal.reason));
+    const written = this.#written?.then(
+      () => true,
+      () => false,
+    );
+    const confirmed = await within(written ?? Promise.resolve(false), {
+      clock,
+      ms: limits.cancelWriteMs,
+      fallback: false,
+    });
+    context.cancelSent?.({ requestId: String(this.#id), confirmed });
+    await this.#stopped(confirmed);
+  }
+
+  /**
+   * Drops what is kept of a call that never got its answer. The SDK sends a cancellation whenever its
+   * signal aborts, also for a request it has answered, so an answered call is left alone.
+   */
+  forget(): void {
+    if (this.#end === 'unsent' || this.#end === 'broken') this.#abandon.abort('over');
+    if (this.#end === undefined && this.#id !== undefined) this.#deps.tap.forget(this.#id);
+  }
+
+  /** Waits for the end, or for silence after the server has read the cancellation. */
+  async #stopped(confirmed: boolean): Promise<void> {
+    if (!confirmed) return void (await this.#over.promise);
+    const stop = new AbortController();
+    const silent = this.#ping(stop.signal).then(() => this.#silence(stop.signal));
+    await Promise.race([this.#over.promise, silent]);
+    stop.abort('over');
+  }
+
+  /** Resolves when the server has read everything that was sent before. */
+  async #ping(stop: AbortSignal): Promise<void> {
+    const abandon = new AbortController();
+    const drop = () => abandon.abort('over');
+    stop.addEventListener('abort', drop, { once: true });
+    try {
+      await this.#deps.client.ping({ signal: abandon.signal, timeout: TIMER_MS_MAX });
+    } catch {
+      // A refusal shows just as well that the server has read what came before.
+    } finally {
+      stop.removeEventListener('abort', drop);
+    }
+  }
+
+  /** Resolves after `cancelQuietMs` without a sign of life; never once `stop` aborted. */
+  #silence(stop: AbortSignal): Promise<void> {
+    const { clock, limits } = this.#deps;
+    let timer: TimerHandle | undefined;
+    stop.addEventListener('abort', () => clock.clearTimeout(timer), { once: true });
+    this.#lastSignOfLife = clock.now();
+    return new Promise((resolve) => {
+      const look = () => {
+        const left = this.#lastSignOfLife + limits.cancelQuietMs - clock.now();
+        if (left <= 0) resolve();
+        else if (!stop.aborted) timer = clock.setTimeout(look, left);
+      };
+      look();
+    });
+  }
+
+  #watch() {
+    return {
+      sent: (id: RequestId) => {
+        this.#id = id;
+      },
+      progress: (note: ProgressNote) => this.#progress(note),
+      cancelling: (written: Promise<void>) => {
+        this.#written = written;
+      },
+      over: (how: CallEnd) => {
+        this.#end = how;
+        if (how === 'broken') this.#broken.reject(new AnswerLostError());
+        this.#over.resolve(how);
+      },
+    };
+  }
+
+  #progress(note: ProgressNote): void {
+    const { context } = this.#request;
+    this.#lastSignOfLife = this.#deps.clock.now();
+    if (context.signal.aborted || this.#id === undefined) return;
+    context.progress({ ...describeProgress(note), progressToken: this.#id });
+  }
+}
+
+/** The server closed the stream of a call before its answer came. */
+export class AnswerLostError extends Error {
+  override readonly name = 'AnswerLostError';
+
+  constructor() {
+    super('the server closed the stream before the answer came');
+  }
+}
+
+/** Message and whole percent of a notification; without a total there is no percent. */
+export function describeProgress({ progress, total, message }: ProgressNote): {
+  readonly message: string;
+  readonly percent?: number;
+} {
+  const said = message ?? `Progress: ${progress}${total === undefined ? '' : `/${total}`}`;
+  if (total === undefined) return { message: said };
+  const percent = total === 0 ? 100 : Math.floor((progress / total) * 100);
+  return {
+    message: said,
+    percent: Math.min(100, Math.max(0, Number.isNaN(percent) ? 0 : percent)),
+  };
+}

@@ -1,0 +1,217 @@
+import { Client } from '@modelcontextprotocol/sdk/client/index.js';
+import { SseError } from '@modelcontextprotocol/sdk/client/sse.js';
+import {
+  ErrorCode,
+  McpError,
+  type Tool,
+  ToolListChangedNotificationSchema,
+} from '@modelcontextprotocol/sdk/types.js';
+import type {
+  JsonSchemaValidator,
+  jsonSchemaValidator,
+} from '@modelcontextprotocol/sdk/validation';
+import type { ToolResult } from '../agent.ts';
+import { TIMER_MS_MAX } from '../clock.ts';
+import { AnswerLostError, type CallRequest, performCall } from './call.ts';
+import { listTools } from './catalogue.ts';
+import type { McpDeps } from './deps.ts';
+import { describeFailure, httpStatusOf, McpConnectionError } from './failures.ts';
+import { type ConnectionTarget, createLink, type Link } from './link.ts';
+import { TappedTransport } from './tap.ts';
+import { unlessAborted, within } from './wait.ts';
+
+/** A server that is connected. */
+export interface McpClient {
+  /**
+   * The tools as the server names them; asked for again after it said that they changed. Rejects with
+   * {@link McpConnectionError}.
+   */
+  tools(): Promise<readonly Tool[]>;
+  /** How many tools the last list had. */
+  readonly toolsCount: number;
+  /** See {@link performCall}. */
+  call(request: CallRequest): Promise<ToolResult>;
+  /**
+   * Makes sure that a connection that was silent for long still works; one that does not is lost, and
+   * {@link onLost} says so. Never rejects.
+   */
+  probe(): Promise<void>;
+  /** Hears once when the connection died by itself, at once if it has. Gives the unsubscribe. */
+  onLost(listener: (reason: string) => void): () => void;
+  /** Ends it in order, within the bounds of its transport. Never rejects. */
+  end(): Promise<void>;
+  /** Ends it now. */
+  kill(): void;
+}
+
+/** Nothing here validates by schema, and the SDK's own validator is dear to make. */
+const NO_VALIDATION: jsonSchemaValidator = {
+  getValidator<T>(): JsonSchemaValidator<T> {
+    return (input) => ({ valid: true, data: input as T, errorMessage: undefined });
+  },
+};
+
+/** A server that answers with an error is there. */
+const isAnswer = (error: unknown): boolean =>
+  error instanceof McpError && error.code !== ErrorCode.ConnectionClosed;
+
+/** The transport's word for: the answer will not be resumed. No code of the SDK says it. */
+const RESUMPTION_FAILED = 'Maximum reconnection attempts';
+
+/**
+ * Connects and lists the tools. Rejects with {@link McpConnectionError}, having begun to end what it
+ * began; `ending` gets that end, which may take longer than the rejection.
+ */
+export async function connectClient(
+  target: ConnectionTarget,
+  deps: McpDeps,
+  { signal, ending }: { signal: AbortSignal; ending: (ended: Promise<void>) => void },
+): Promise<McpClient> {
+  const live = new LiveClient(target, deps);
+  try {
+    await unlessAborted(live.connect(), signal);
+    return live;
+  } catch (error) {
+    // Without a session there is nothing to end in order, and the server may not answer at all.
+    if (signal.aborted && !live.hasSession) live.kill();
+    ending(live.end());
+    throw new McpConnectionError(live.describe(error), { cause: error });
+  }
+}
+
+class LiveClient implements McpClient {
+  readonly #target: ConnectionTarget;
+  readonly #deps: McpDeps;
+  readonly #link: Link;
+  readonly #tap: TappedTransport;
+  readonly #client: Client;
+  readonly #lostListeners = new Set<(reason: string) => void>();
+  #tools: Promise<readonly Tool[]> | undefined;
+  #toolsCount = 0;
+  #lostReason: string | undefined;
+  #isEnding = false;
+  #lastHeardMs: number;
+
+  constructor(target: ConnectionTarget, deps: McpDeps) {
+    this.#target = target;
+    this.#deps = deps;
+    this.#lastHeardMs = deps.clock.now();
+    this.#link = createLink(target, deps, (id) => this.#tap.streamEnded(id));
+    this.#tap = new TappedTransport(this.#link.transport);
+    this.#client = new Client(
+      { name: 'runwarden', version: deps.version },
+      { capabilities: {}, jsonSchemaValidator: NO_VALIDATION },
+    );
+    this.#listen();
+  }
+
+  get toolsCount(): number {
+    return this.#toolsCount;
+  }
+
+  /** Whether the server keeps a session for us that it should be told to end. */
+  get hasSession(): boolean {
+    return this.#link.transport.sessionId !== undefined;
+  }
+
+  async connect(): Promise<void> {
+    await this.#client.connect(this.#tap, { timeout: TIMER_MS_MAX });
+    await this.tools();
+  }
+
+  tools(): Promise<readonly Tool[]> {
+    this.#tools ??= this.#list();
+    return this.#tools;
+  }
+
+  call(request: CallRequest): Promise<ToolResult> {
+    return performCall(request, {
+      client: this.#client,
+      tap: this.#tap,
+      clock: this.#deps.clock,
+      limits: this.#deps.limits,
+      describe: (error) => this.describe(error),
+    });
+  }
+
+  async probe(): Promise<void> {
+    const { clock, limits } = this.#deps;
+    if (clock.now() - this.#lastHeardMs < limits.probeAfterMs) return;
+    const abandon = new AbortController();
+    const pong = this.#client.ping({ signal: abandon.signal, timeout: TIMER_MS_MAX }).then(
+      () => undefined,
+      (error: unknown) => (isAnswer(error) ? undefined : this.describe(error)),
+    );
+    const late = `no answer within ${limits.probeMs / 1_000} s`;
+    const trouble = await within(pong, { clock, ms: limits.probeMs, fallback: late });
+    if (trouble === undefined) return;
+    this.#lose(trouble);
+    if (trouble === late) abandon.abort('no answer');
+  }
+
+  onLost(listener: (reason: string) => void): () => void {
+    if (this.#lostReason !== undefined) listener(this.#lostReason);
+    else this.#lostListeners.add(listener);
+    return () => this.#lostListeners.delete(listener);
+  }
+
+  async end(): Promise<void> {
+    this.#isEnding = true;
+    await this.#link.end();
+  }
+
+  kill(): void {
+    this.#isEnding = true;
+    this.#link.kill();
+  }
+
+  /** A sentence for the error, free of secrets. */
+  describe(error: unknown): string {
+    if (error instanceof AnswerLostError) return error.message;
+    const { redact } = this.#target;
+    return describeFailure(error, { redact, charsMax: this.#deps.limits.reasonCharsMax });
+  }
+
+  async #list(): Promise<readonly Tool[]> {
+    try {
+      const tools = await listTools(this.#client, this.#deps, this.#target.config.name);
+      this.#toolsCount = tools.length;
+      return tools;
+    } catch (error) {
+      this.#tools = undefined;
+      throw new McpConnectionError(this.describe(error), { cause: error });
+    }
+  }
+
+  #listen(): void {
+    this.#client.onclose = () => this.#lose('the connection closed');
+    this.#client.onerror = (error) => this.#onError(error);
+    this.#tap.onactivity = () => {
+      this.#lastHeardMs = this.#deps.clock.now();
+    };
+    this.#tap.onsendfailure = (error) => this.#onSendFailure(error);
+    this.#client.setNotificationHandler(ToolListChangedNotificationSchema, () => {
+      this.#tools = undefined;
+    });
+  }
+
+  #onError(error: Error): void {
+    const told = { server: this.#target.config.name, reason: this.describe(error) };
+    this.#deps.log.debug(told, 'MCP transport error');
+    if (error.message.startsWith(RESUMPTION_FAILED)) this.#tap.resumptionFailed();
+    // The event source reconnects by itself, but to a session that was never initialised.
+    if (error instanceof SseError) this.#lose(told.reason);
+  }
+
+  /** A session that the server no longer knows is gone for good; other failures may pass. */
+  #onSendFailure(error: unknown): void {
+    if (this.hasSession && httpStatusOf(error) === 404) this.#lose('the server ended the session');
+  }
+
+  #lose(reason: string): void {
+    if (this.#lostReason !== undefined || this.#isEnding) return;
+    this.#lostReason = reason;
+    for (const listener of [...this.#lostListeners]) listener(reason);
+    this.#lostListeners.clear();
+  }
+}

@@ -1,0 +1,220 @@
+import type {
+  Transport,
+  TransportSendOptions,
+} from '@modelcontextprotocol/sdk/shared/transport.js';
+import type {
+  JSONRPCMessage,
+  MessageExtraInfo,
+  RequestId,
+} from '@modelcontextprotocol/sdk/types.js';
+
+/** One progress notification, as it came. */
+export interface ProgressNote {
+  readonly progress: number;
+  readonly total?: number;
+  readonly message?: string;
+}
+
+/** What a call learns from the wire beyond its answer. */
+export interface CallWatch {
+  /** The request goes out under this id, which is its progress token too. */
+  sent(id: RequestId): void;
+  progress(note: ProgressNote): void;
+  /** `notifications/cancelled` is on its way; settles when it is written. */
+  cancelling(written: Promise<void>): void;
+  /** The answer arrived, or never will. Called at most once. */
+  over(how: CallEnd): void;
+}
+
+/**
+ * How a call ended on the wire. `unsent`: the request could not be written, its promise says why.
+ * `broken`: the stream that was to carry the answer ended without it.
+ */
+export type CallEnd = 'answered' | 'unsent' | 'broken' | 'closed';
+
+interface LiveCall {
+  readonly watch: CallWatch;
+  /** The SDK gave up on the answer: it must not see it any more. */
+  cancelled: boolean;
+  /** The server can replay the rest of this answer on another connection. */
+  resumable: boolean;
+  streamEnded: boolean;
+}
+
+/**
+ * Stands between the SDK's client and its transport and follows each tool call by its request id.
+ *
+ * TP1. The progress token of a call is its request id.
+ * TP2. Progress is given on in the order of the wire and before the answer that follows it; the SDK
+ *      would lose the last one, because it hands notifications on a microtask later than answers.
+ * TP3. An answer that comes after the cancellation ends its call and goes no further.
+ * TP4. Every call is over exactly once: answered, broken, or closed with the transport.
+ */
+export class TappedTransport implements Transport {
+  onclose?: () => void;
+  onerror?: (error: Error) => void;
+  onmessage?: Transport['onmessage'];
+  /** Hears every message that arrives; the pool reads how long a connection has been silent. */
+  onactivity?: () => void;
+  /** Hears every message that could not be written. */
+  onsendfailure?: (error: unknown) => void;
+  readonly #inner: Transport;
+  readonly #calls = new Map<RequestId, LiveCall>();
+  /** Calls that ended without an answer: the SDK is still to drop them, which sends nothing. */
+  readonly #dead = new Set<RequestId>();
+  #expected: CallWatch | undefined;
+  #closed = false;
+
+  constructor(inner: Transport) {
+    this.#inner = inner;
+    inner.onclose = () => this.#close();
+    inner.onerror = (error) => this.onerror?.(error);
+    inner.onmessage = (message, extra) => this.#receive(message, extra);
+  }
+
+  get sessionId(): string | undefined {
+    return this.#inner.sessionId;
+  }
+
+  /** How many calls are under way. */
+  get callsLive(): number {
+    return this.#calls.size;
+  }
+
+  setProtocolVersion(version: string): void {
+    this.#inner.setProtocolVersion?.(version);
+  }
+
+  start(): Promise<void> {
+    return this.#inner.start();
+  }
+
+  close(): Promise<void> {
+    return this.#inner.close();
+  }
+
+  /** The next tool call that is sent, within the same synchronous step, is followed by `watch`. */
+  expect(watch: CallWatch, send: () => void): void {
+    this.#expected = watch;
+    try {
+      send();
+    } finally {
+      this.#expected = undefined;
+    }
+  }
+
+  /** A call whose end nobody waits for any more; its answer will be an unknown one. */
+  forget(id: RequestId): void {
+    this.#calls.delete(id);
+  }
+
+  /** The HTTP body that was to carry the answer of a call has ended. */
+  streamEnded(id: RequestId): void {
+    const call = this.#calls.get(id);
+    if (call === undefined) return;
+    call.streamEnded = true;
+    if (!call.resumable) this.#finish(id, 'broken');
+  }
+
+  /** The transport no longer tries to resume: answers that depended on that never come. */
+  resumptionFailed(): void {
+    for (const [id, call] of this.#calls) {
+      if (call.streamEnded && call.resumable) this.#finish(id, 'broken');
+    }
+  }
+
+  send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
+    const written = this.#route(message, options);
+    written.catch((error: unknown) => this.onsendfailure?.(error));
+    return written;
+  }
+
+  #route(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
+    if ('id' in message && 'method' in message && message.method === 'tools/call') {
+      return this.#sendCall(message, options);
+    }
+    if ('method' in message && message.method === 'notifications/cancelled') {
+      return this.#sendCancellation(message, options);
+    }
+    return this.#inner.send(message, options);
+  }
+
+  #sendCall(
+    message: Extract<JSONRPCMessage, { method: string; id: RequestId }>,
+    options?: TransportSendOptions,
+  ): Promise<void> {
+    const watch = this.#expected;
+    this.#expected = undefined;
+    if (watch === undefined) return this.#inner.send(message, options);
+    const call: LiveCall = { watch, cancelled: false, resumable: false, streamEnded: false };
+    this.#calls.set(message.id, call);
+    watch.sent(message.id);
+    const meta = { ...(message.params?._meta ?? {}), progressToken: message.id };
+    const written = this.#inner.send(
+      { ...message, params: { ...message.params, _meta: meta } },
+      { ...options, onresumptiontoken: () => (call.resumable = true) },
+    );
+    written.catch(() => this.#finish(message.id, 'unsent'));
+    return written;
+  }
+
+  #sendCancellation(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
+    const id = cancelledIdOf(message);
+    const call = id === undefined ? undefined : this.#calls.get(id);
+    if (id !== undefined && this.#dead.delete(id)) return Promise.resolve();
+    const written = this.#inner.send(message, options);
+    if (call !== undefined) {
+      call.cancelled = true;
+      call.watch.cancelling(written);
+    }
+    return written;
+  }
+
+  #receive(message: JSONRPCMessage, extra?: MessageExtraInfo): void {
+    this.onactivity?.();
+    if ('method' in message) {
+      if (message.method === 'notifications/progress') this.#progress(message.params);
+      else this.onmessage?.(message, extra);
+      return;
+    }
+    const call = message.id === undefined ? undefined : this.#calls.get(message.id);
+    if (call === undefined || message.id === undefined) {
+      this.onmessage?.(message, extra);
+      return;
+    }
+    if (!call.cancelled) this.onmessage?.(message, extra);
+    this.#finish(message.id, 'answered');
+  }
+
+  #progress(params: Record<string, unknown> | undefined): void {
+    const { progressToken, progress, total, message } = params ?? {};
+    const call = this.#calls.get(progressToken as RequestId);
+    if (call === undefined || typeof progress !== 'number') return;
+    call.watch.progress({
+      progress,
+      ...(typeof total === 'number' ? { total } : {}),
+      ...(typeof message === 'string' ? { message } : {}),
+    });
+  }
+
+  #close(): void {
+    if (this.#closed) return;
+    this.#closed = true;
+    for (const id of [...this.#calls.keys()]) this.#finish(id, 'closed');
+    this.onclose?.();
+  }
+
+  #finish(id: RequestId, how: CallEnd): void {
+    const call = this.#calls.get(id);
+    if (call === undefined) return;
+    this.#calls.delete(id);
+    if (how === 'broken' || how === 'unsent') this.#dead.add(id);
+    call.watch.over(how);
+  }
+}
+
+function cancelledIdOf(message: JSONRPCMessage): RequestId | undefined {
+  const params = 'params' in message ? message.params : undefined;
+  const id = params?.['requestId'];
+  return typeof id === 'string' || typeof id === 'number' ? id : undefined;
+}
