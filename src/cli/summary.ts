@@ -1,0 +1,91 @@
+import type { AgentConfig, Config, LlmConfig } from '../config/config.ts';
+import type { LoadedConfig } from '../config/load.ts';
+import { plainUrl } from '../config/redact.ts';
+import { summarizeServer } from '../mcp/server-config.ts';
+
+/** A configuration as a person reads it. Holds no key, no header value, no argument. */
+export function summarize({ config, files }: LoadedConfig): string {
+  const count = config.agents.length === 1 ? '1 agent' : `${config.agents.length} agents`;
+  const rows = [
+    `The configuration is valid: ${count} from ${files.join(', ')}.`,
+    '',
+    ...processRows(config),
+    ...config.agents.flatMap((agent) => ['', ...agentRows(agent, config)]),
+  ];
+  return `${rows.join('\n')}\n`;
+}
+
+const row = (name: string, value: string): string => `  ${name.padEnd(12)}${value}`;
+
+function processRows(config: Config): string[] {
+  const { server, journal, timeouts } = config;
+  return [
+    'server',
+    row('listens on', `${server.host}:${server.port}`),
+    row('journal', `${journalPlace(config)}, survives a ${journal.durability} failure`),
+    row('tools', `${config.parallelToolsMax} at a time, shown as "${server.toolResultMode}"`),
+    row('events', server.customEvents ? 'aura.* by default' : 'aura.* on request'),
+    row('shutdown', `${secs(server.shutdownTimeoutMs)} of grace`),
+    row('timeouts', timeoutText(timeouts)),
+    ...config.tools.map(({ glob, timeoutMs, retry }) =>
+      row(
+        'tool',
+        [
+          `"${glob}"`,
+          ...(timeoutMs === undefined ? [] : [limit(timeoutMs)]),
+          ...(retry ? [retry] : []),
+        ].join(', '),
+      ),
+    ),
+  ];
+}
+
+const journalPlace = ({ journal, server }: Config): string =>
+  journal.store === 'memory' ? 'in memory' : `${journal.store} in ${server.dataDir}`;
+
+function timeoutText(timeouts: Config['timeouts']): string {
+  return Object.entries(timeouts)
+    .map(([name, ms]) => `${words(name)} ${limit(ms)}`)
+    .join(', ');
+}
+
+/** `toolStopGraceMs` reads "tool stop grace". */
+const words = (name: string): string =>
+  name.replace(/Ms$/, '').replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
+
+const secs = (ms: number): string => `${ms / 1_000} s`;
+
+const limit = (ms: number): string => (ms === 0 ? 'off' : secs(ms));
+
+function agentRows(agent: AgentConfig, { server }: Config): string[] {
+  const marks = [
+    ...(agent.id === server.defaultAgent ? ['default'] : []),
+    ...(agent.hidden ? ['hidden'] : []),
+  ];
+  return [
+    `agent ${agent.id}${marks.length === 0 ? '' : ` (${marks.join(', ')})`}`,
+    row('model', modelText(agent.llm)),
+    row('prompt', `${agent.systemPrompt.length} characters, ${agent.turnDepth} turns`),
+    ...agent.mcp.servers.map((one) => {
+      const summary = summarizeServer(one);
+      const place = summary.transport === 'stdio' ? summary.command : summary.url;
+      return row('mcp', `${one.name} (${one.transport}, ${place})`);
+    }),
+    row('approval', approvalText(agent)),
+  ];
+}
+
+function modelText(llm: LlmConfig): string {
+  const name = `${llm.provider}/${llm.model}`;
+  if (llm.provider === 'scripted') return `${name}, built in`;
+  return llm.baseUrl === undefined
+    ? `${name}, key set`
+    : `${name} at ${plainUrl(llm.baseUrl)}, key set`;
+}
+
+function approvalText({ hitl }: AgentConfig): string {
+  if (hitl === undefined) return 'none asked';
+  const tools =
+    hitl.requireApproval.map((glob) => `"${glob}"`).join(', ') || 'only when the agent asks';
+  return `${tools}; ${hitl.route.mode}, ${secs(hitl.route.timeoutMs)}`;
+}

@@ -1,0 +1,143 @@
+import type { Liveness, RunLimits } from '../../machines/vocabulary.ts';
+import type { BusyStrategy } from '../handle.ts';
+import type { LogLevel } from '../log.ts';
+import type { McpServerConfig } from '../mcp/server-config.ts';
+
+/**
+ * Everything the server was told, resolved once before anything starts: flag, else environment,
+ * else TOML, else default. Frozen to the last leaf. Printing it (JSON, `util.inspect`) shows
+ * `[redacted]` where a secret stands; reading a field gives the real value.
+ */
+export interface Config {
+  readonly server: ServerConfig;
+  readonly timeouts: TimeoutConfig;
+  /** Tool calls of one turn that run at the same time. */
+  readonly parallelToolsMax: number;
+  /** First matching glob wins. */
+  readonly tools: readonly ToolLimitConfig[];
+  readonly journal: JournalConfig;
+  readonly liveness: PerSeam<Liveness>;
+  readonly onBusy: PerSeam<BusyStrategy>;
+  /** At least one, ids unique, in load order. */
+  readonly agents: readonly AgentConfig[];
+}
+
+/** One value for `/v1/chat/completions`, one for runs started without a reader. */
+export interface PerSeam<T> {
+  readonly chat: T;
+  readonly headless: T;
+}
+
+/** How a server-run tool call shows in the chat stream. */
+export type ToolResultMode = 'none' | 'open-web-ui' | 'aura' | 'hidden';
+
+export interface ServerConfig {
+  readonly host: string;
+  /** 0 lets the system choose. */
+  readonly port: number;
+  /** Origins of browser pages that may call, beside the server's own. */
+  readonly allowedOrigins: readonly string[];
+  /** The address clients use, where it is not host and port. */
+  readonly serverUrl?: string;
+  readonly toolResultMode: ToolResultMode;
+  /** In bytes; 0 is unlimited. */
+  readonly toolResultMaxLength: number;
+  /** In chunks. */
+  readonly streamingBufferSize: number;
+  readonly customEvents: boolean;
+  readonly emitReasoning: boolean;
+  readonly debugProviderErrors: boolean;
+  /** The grace of a shutdown; 0 is none. */
+  readonly shutdownTimeoutMs: number;
+  /** The id of a configured agent. */
+  readonly defaultAgent?: string;
+  /** Absolute. */
+  readonly dataDir: string;
+  readonly logLevel: LogLevel;
+}
+
+/** 0 means off for first chunk, inactivity, step, total and tool. */
+export interface TimeoutConfig
+  extends Pick<
+    RunLimits,
+    | 'setupMs'
+    | 'firstChunkMs'
+    | 'inactivityMs'
+    | 'stepMs'
+    | 'stepAllowanceMs'
+    | 'totalMs'
+    | 'toolStopGraceMs'
+  > {
+  readonly mcpConnectMs: number;
+  readonly toolMs: number;
+}
+
+export interface ToolLimitConfig {
+  readonly glob: string;
+  /** 0 leaves the call to the step's deadline alone. Absent: `timeouts.toolMs`. */
+  readonly timeoutMs?: number;
+  /** The author's word that a second execution does no harm. */
+  readonly retry?: 'idempotent';
+}
+
+export interface JournalConfig {
+  readonly store: 'sqlite' | 'memory';
+  /** `process` survives a killed process, `power` a power cut too. */
+  readonly durability: 'process' | 'power';
+}
+
+export interface AgentConfig {
+  /** The alias, else the name: what a client sends as `model`. */
+  readonly id: string;
+  readonly name: string;
+  readonly alias?: string;
+  readonly description?: string;
+  /** The configured prompt with the context strings after it. */
+  readonly systemPrompt: string;
+  readonly turnDepth: number;
+  readonly createdAtMs: number;
+  readonly modelOwner?: string;
+  /** Globs of `*` and `?`; absent: all tools, empty: none. */
+  readonly mcpFilter?: readonly string[];
+  readonly enableClientTools: boolean;
+  readonly clientToolFilter?: readonly string[];
+  /** Left out of listings only. */
+  readonly hidden: boolean;
+  readonly llm: LlmConfig;
+  readonly mcp: McpConfig;
+  readonly hitl?: HitlConfig;
+}
+
+export type LlmConfig = OpenAiConfig | ScriptedConfig;
+
+export type ReasoningEffort = 'none' | 'minimal' | 'low' | 'medium' | 'high' | 'xhigh';
+
+export interface OpenAiConfig {
+  readonly provider: 'openai';
+  readonly apiKey: string;
+  readonly model: string;
+  readonly baseUrl?: string;
+  readonly maxTokens?: number;
+  readonly contextWindow?: number;
+  readonly reasoningEffort?: ReasoningEffort;
+  readonly temperature?: number;
+  /** Merged into the request body. */
+  readonly additionalParams?: Readonly<Record<string, unknown>>;
+}
+
+/** The built-in model of the demo: no network, no key. */
+export interface ScriptedConfig {
+  readonly provider: 'scripted';
+  readonly model: string;
+}
+
+export interface McpConfig {
+  readonly sanitizeSchemas: boolean;
+  readonly servers: readonly McpServerConfig[];
+}
+
+export interface HitlConfig {
+  /** Globset patterns over sanitised tool names. */
+  readonly requireApproval: readonly string[];
+  readonly route: { readonly mode: 'conversational'; readonly timeoutMs: number };
+}

@@ -1,0 +1,25 @@
+import type { Range, ZeroSeconds } from './values.ts';
+
+/**
+ * What 0 says for each time limit, in whichever way it is set: by flag, environment, TOML, or in
+ * the options of the library.
+ */
+export const ZERO_SAYS = Object.freeze({
+  setupMs: 'refused',
+  mcpConnectMs: 'refused',
+  firstChunkMs: 'off',
+  inactivityMs: 'off',
+  stepMs: 'off',
+  stepAllowanceMs: 'none',
+  totalMs: 'off',
+  toolMs: 'off',
+  toolStopGraceMs: 'refused',
+  releaseMs: 'refused',
+  approvalMs: 'refused',
+  shutdownTimeoutMs: 'none',
+} satisfies Record<string, ZeroSeconds>);
+
+export const PARALLEL_TOOLS: Range = { min: 1, max: 256 };
+
+/** Model turns of one run, less those that every agent has beyond its depth. */
+export const TURN_DEPTH: Range = { min: 1, max: 1_000 };

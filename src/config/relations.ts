@@ -1,0 +1,104 @@
+import type { PlacedAgent } from './build.ts';
+import type { Config } from './config.ts';
+import { formatPath, type ConfigIssue, type KeyPath } from './issue.ts';
+
+/** What is allowed and hardly meant: limits that cannot be reached, filters that cannot match. */
+export function oddities(config: Config, placed: readonly PlacedAgent[]): readonly ConfigIssue[] {
+  return [
+    ...unreachable(config),
+    ...openToOthers(config),
+    ...placed.flatMap((one) => [...lateApproval(one, config), ...oddFilters(one)]),
+  ];
+}
+
+interface Bound {
+  readonly name: string;
+  readonly ms: number;
+}
+
+/** An inner limit that an outer one always ends first. 0 is off for the limits given here. */
+function unreachable({ timeouts, tools }: Config): ConfigIssue[] {
+  const total = { name: 'total', ms: timeouts.totalMs };
+  const step = { name: 'step', ms: timeouts.stepMs };
+  return [
+    ...outlives(
+      { name: 'mcp_connect', ms: timeouts.mcpConnectMs },
+      { name: 'setup', ms: timeouts.setupMs },
+    ),
+    ...outlives({ name: 'first-chunk', ms: timeouts.firstChunkMs }, total),
+    ...outlives(step, total),
+    ...outlives({ name: 'tool', ms: timeouts.toolMs }, step),
+    ...tools.flatMap(({ glob, timeoutMs = 0 }) =>
+      outlives({ name: `"${glob}"`, ms: timeoutMs }, step),
+    ),
+  ];
+}
+
+function outlives(inner: Bound, outer: Bound): ConfigIssue[] {
+  if (outer.ms === 0 || inner.ms <= outer.ms) return [];
+  return [
+    {
+      source: 'timeouts',
+      key: `${inner.name} (${inner.ms / 1_000} s)`,
+      problem: `is never reached: ${outer.name} (${outer.ms / 1_000} s) ends first`,
+      suggestion: `Raise ${outer.name} as well.`,
+    },
+  ];
+}
+
+const LOOPBACK = /^(localhost|127(\.\d+){3}|::1|\[::1\])$/i;
+
+function openToOthers({ server }: Config): ConfigIssue[] {
+  if (LOOPBACK.test(server.host)) return [];
+  return [
+    {
+      source: 'server',
+      key: `host ${server.host}`,
+      problem: 'is reachable from other machines, and nobody has to prove who they are',
+      suggestion: 'Put a proxy that authenticates in front of it.',
+    },
+  ];
+}
+
+/** The run's total goes on while it waits for a person. */
+function lateApproval({ agent, document }: PlacedAgent, { timeouts }: Config): ConfigIssue[] {
+  const timeoutMs = agent.hitl?.route.timeoutMs ?? 0;
+  if (timeouts.totalMs === 0 || timeoutMs < timeouts.totalMs) return [];
+  const problem = `is not below the total of a run (${timeouts.totalMs / 1_000} s), which ends first`;
+  return [at(document, ['hitl', 'route', 'timeout_secs'], problem, 'Lower it or raise the total.')];
+}
+
+/** In these two lists only `*` and `?` are special, and no tool name has the other signs. */
+function oddFilters({ agent, document }: PlacedAgent): ConfigIssue[] {
+  const filters = { mcp_filter: agent.mcpFilter, client_tool_filter: agent.clientToolFilter };
+  return Object.entries(filters).flatMap(([key, patterns = []]) =>
+    patterns.flatMap((pattern, index) =>
+      /^[\w*?-]+$/.test(pattern)
+        ? []
+        : [
+            at(
+              document,
+              ['agent', key, index],
+              'matches no tool',
+              'Only * and ? are special here.',
+            ),
+          ],
+    ),
+  );
+}
+
+function at(
+  { file, lineOf }: PlacedAgent['document'],
+  path: KeyPath,
+  problem: string,
+  suggestion: string,
+): ConfigIssue {
+  const line = lineOf(path);
+  return {
+    source: file,
+    ...(line === undefined ? {} : { line }),
+    key: formatPath(path),
+    problem,
+    suggestion,
+  };
+}

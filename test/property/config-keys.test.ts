@@ -1,0 +1,152 @@
+import fc from 'fast-check';
+import { stringify } from 'smol-toml';
+import { describe, expect, it } from 'vitest';
+import { formatPath } from '../../src/config/issue.ts';
+import { editDistance } from '../../src/config/nearest.ts';
+import { SETTINGS } from '../../src/config/settings.ts';
+import { SECONDS_MAX } from '../../src/config/values.ts';
+import { configOf, issuesOf, MINIMAL } from '../support/config-kit.ts';
+
+/** Has every table that the schema knows, so that a stray key can be put into each. */
+const everything = (): Record<string, unknown> => ({
+  agent: {
+    name: 'a',
+    system_prompt: 'Be kind.',
+    llm: { provider: 'openai', api_key: 'k', model: 'm' },
+    scratchpad: { enabled: false },
+    skills: { local: [] },
+  },
+  mcp: {
+    servers: {
+      one: { transport: 'stdio', cmd: ['x'] },
+      'two words': { transport: 'sse', url: 'http://h/' },
+    },
+  },
+  hitl: { route: { mode: 'conversational' } },
+  tools: { filesystem: false },
+  orchestration: { enabled: false },
+  runtime: {
+    timeouts: {},
+    tools: { 'slow_*': {} },
+    crash: {},
+    on_busy: {},
+    journal: {},
+    liveness: { chat: {}, headless: {} },
+    park: {},
+  },
+});
+
+/** Maps of names that the operator chooses: any key is known there. */
+const OPEN_TABLES: ReadonlySet<string> = new Set(['mcp.servers', 'runtime.tools']);
+
+function tablesOf(tree: Record<string, unknown>, path: string[] = []): string[][] {
+  const inner = Object.entries(tree).flatMap(([key, value]) =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+      ? tablesOf(value as Record<string, unknown>, [...path, key])
+      : [],
+  );
+  return path.length === 0 || OPEN_TABLES.has(path.join('.')) ? inner : [path, ...inner];
+}
+
+function tableAt(tree: Record<string, unknown>, path: readonly string[]): Record<string, unknown> {
+  return path.reduce((table, key) => table[key] as Record<string, unknown>, tree);
+}
+
+const table = fc.constantFrom(...tablesOf(everything()));
+const strayKey = fc
+  .string({ minLength: 1, maxLength: 12, unit: fc.constantFrom(...'abcdefxyz_-. "é'.split('')) })
+  .map((text) => `zz${text}`);
+const value = fc.oneof(fc.integer(), fc.boolean(), fc.string(), fc.constant([]), fc.constant({}));
+
+describe('configuration: any stray key', () => {
+  it('accepts the document without one', () => {
+    expect(issuesOf(stringify(everything()))).toEqual([]);
+  });
+
+  it('is refused and named in every known table', () => {
+    fc.assert(
+      fc.property(table, strayKey, value, (path, key, stray) => {
+        const tree = everything();
+        tableAt(tree, path)[key] = stray;
+        const text = stringify(tree);
+        const [issue = '', ...others] = issuesOf(text);
+        expect(others, text).toEqual([]);
+        expect(issue).toContain(`: ${formatPath([...path, key])} is not a known key. `);
+        const line = Number(/^a\.toml:(\d+):/.exec(issue)?.[1]);
+        expect(text.split('\n')[line - 1]).toContain('zz');
+      }),
+      { numRuns: 500 },
+    );
+  });
+
+  it('that misses one letter is answered with a known one as near', () => {
+    const known = Object.values(SETTINGS).flatMap(({ toml }) =>
+      toml?.[0] === 'timeouts' ? toml.slice(1) : [],
+    );
+    fc.assert(
+      fc.property(fc.constantFrom(...known), fc.nat(), (key, at) => {
+        const cut = at % key.length;
+        const misspelt = key.slice(0, cut) + key.slice(cut + 1);
+        fc.pre(!known.includes(misspelt));
+        const [issue = ''] = issuesOf(`${MINIMAL}[runtime.timeouts]\n${misspelt} = 1`);
+        const [, meant = ''] = /Did you mean "(\w+)"\?$/.exec(issue) ?? [];
+        // "toal_secs" is one letter from two of them.
+        expect(known).toContain(meant);
+        expect(editDistance(misspelt, meant)).toBe(1);
+      }),
+    );
+  });
+});
+
+describe('configuration: any number of seconds', () => {
+  const toml = (text: string): string =>
+    `${MINIMAL}[runtime.timeouts]\nstep_secs = ${text}\nsetup_secs = ${text}`;
+  const inside = fc.oneof(
+    fc.integer({ min: 1, max: SECONDS_MAX }),
+    fc.integer({ min: 1, max: SECONDS_MAX * 1_000 }).map((ms) => ms / 1_000),
+  );
+  const outside = fc.oneof(
+    fc.integer({ min: SECONDS_MAX + 1, max: Number.MAX_SAFE_INTEGER }),
+    fc.integer({ max: -1 }),
+    fc.double({ max: -Number.MIN_VALUE, noNaN: true }),
+    fc.double({ min: SECONDS_MAX + 0.001, noNaN: true }),
+    fc.integer({ min: 53, max: 62 }).map((power) => 2 ** power),
+    fc.constantFrom(Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, 0.000_4),
+  );
+  /** TOML's own spelling; a float needs a point or an exponent, which JavaScript gives it. */
+  const written = (number: number): string =>
+    Number.isFinite(number)
+      ? String(number)
+      : String(number).toLowerCase().replace('infinity', 'inf');
+
+  it('in range is taken to the millisecond, in TOML, as text and from the environment', () => {
+    fc.assert(
+      fc.property(inside, (secs) => {
+        const stepMs = Math.round(secs * 1_000);
+        const env = { RUNWARDEN_STEP_SECS: String(secs) };
+        expect(configOf(toml(written(secs))).timeouts).toMatchObject({ stepMs, setupMs: stepMs });
+        expect(configOf(toml(`"${secs}"`)).timeouts.stepMs).toBe(stepMs);
+        expect(configOf(MINIMAL, { env }).timeouts.stepMs).toBe(stepMs);
+      }),
+    );
+  });
+
+  it('out of range is refused in each place', () => {
+    fc.assert(
+      fc.property(outside, (secs) => {
+        expect(issuesOf(toml(written(secs)))).toHaveLength(2);
+        expect(issuesOf(toml(`"${secs}"`))).toHaveLength(2);
+        expect(issuesOf(MINIMAL, { env: { RUNWARDEN_STEP_SECS: String(secs) } })).toHaveLength(1);
+      }),
+    );
+  });
+
+  it('is never 0 milliseconds unless 0 was written', () => {
+    fc.assert(
+      fc.property(fc.double({ min: 0, max: 1, noNaN: true }), (secs) => {
+        const read = SETTINGS.stepMs.read(secs);
+        expect(read.ok && read.value === 0).toBe(secs === 0);
+      }),
+    );
+  });
+});
