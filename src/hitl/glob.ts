@@ -1,0 +1,114 @@
+import picomatch from 'picomatch';
+
+/** Alternatives may nest; no sane pattern needs more. */
+export const GLOB_DEPTH_MAX = 8;
+
+/** A pattern that is not a glob. The message says what is wrong and where. */
+export class GlobSyntaxError extends Error {
+  override readonly name = 'GlobSyntaxError';
+}
+
+export type GlobMatcher = (name: string) => boolean;
+
+/**
+ * Compiles a glob over tool names with globset's syntax: `*` and `**` match any text, `?` one
+ * character, `[ab]`, `[a-z]` and `[!a]` one of or none of a set, `{a,b}` alternatives that may
+ * nest, and a backslash takes the next character as it is. Upper and lower case differ.
+ *
+ * picomatch does the matching. It knows more than globset (`(a|b)`, `!(a)`, `{1..3}`) and reads a
+ * few things otherwise (`[!a]`, `{a}`), so a pattern is rewritten first into what both read alike.
+ * A gate that matched less than its author meant would let a tool run unasked.
+ */
+export function compileGlob(pattern: string): GlobMatcher {
+  const reader: Reader = { pattern, at: 0 };
+  const plain = readText(reader, 0);
+  if (plain === '') return (name) => name === '';
+  return picomatch(plain, { dot: true, bash: true, nonegate: true, noextglob: true });
+}
+
+interface Reader {
+  readonly pattern: string;
+  at: number;
+}
+
+/** Reads to the end, or to the `,` or `}` that ends an alternative. */
+function readText(reader: Reader, depth: number): string {
+  let plain = '';
+  while (reader.at < reader.pattern.length) {
+    const char = reader.pattern.charAt(reader.at);
+    if (depth > 0 && (char === ',' || char === '}')) return plain;
+    if (char === '}') fail(reader, 'a "}" without its "{"');
+    plain += readOne(reader, char, depth);
+  }
+  return plain;
+}
+
+function readOne(reader: Reader, char: string, depth: number): string {
+  if (char === '{') return readAlternatives(reader, depth + 1);
+  if (char === '[') return readClass(reader);
+  if (char === '*') return readStars(reader);
+  reader.at += 1;
+  if (char === '?') return '?';
+  return escaped(char === '\\' ? readEscape(reader) : char);
+}
+
+function readStars(reader: Reader): string {
+  while (reader.pattern.charAt(reader.at) === '*') reader.at += 1;
+  return '*';
+}
+
+function readEscape(reader: Reader): string {
+  const char = reader.pattern.charAt(reader.at);
+  if (char === '') fail(reader, 'a backslash at the end');
+  reader.at += 1;
+  return char;
+}
+
+function readAlternatives(reader: Reader, depth: number): string {
+  if (depth > GLOB_DEPTH_MAX) fail(reader, `"{" nested deeper than ${GLOB_DEPTH_MAX}`);
+  const opened = reader.at;
+  const alternatives: string[] = [];
+  do {
+    reader.at += 1;
+    alternatives.push(readText(reader, depth));
+  } while (reader.pattern.charAt(reader.at) === ',');
+  if (reader.at >= reader.pattern.length) fail({ ...reader, at: opened }, 'a "{" without its "}"');
+  reader.at += 1;
+  const [only] = alternatives;
+  return alternatives.length === 1 && only !== undefined ? only : `{${alternatives.join(',')}}`;
+}
+
+function readClass(reader: Reader): string {
+  const opened = reader.at;
+  reader.at += 1;
+  const negated = /[!^]/.test(reader.pattern.charAt(reader.at));
+  if (negated) reader.at += 1;
+  // A "]" that comes first stands for itself.
+  const end = reader.pattern.indexOf(']', reader.at + 1);
+  if (end < 0) fail({ ...reader, at: opened }, 'a "[" without its "]"');
+  const members = classMembers(reader, reader.pattern.slice(reader.at, end));
+  reader.at = end + 1;
+  return `[${negated ? '^' : ''}${members}]`;
+}
+
+function classMembers(reader: Reader, text: string): string {
+  let members = '';
+  for (let at = 0; at < text.length; at += 1) {
+    const first = text.charAt(at);
+    const last = text.charAt(at + 1) === '-' ? text.charAt(at + 2) : '';
+    if (last === '') {
+      members += escaped(first);
+      continue;
+    }
+    if (first > last) fail(reader, `the range "${first}-${last}", whose ends are swapped`);
+    members += `${escaped(first)}-${escaped(last)}`;
+    at += 2;
+  }
+  return members;
+}
+
+const escaped = (char: string): string => (/^\w$/.test(char) ? char : `\\${char}`);
+
+function fail(reader: Reader, what: string): never {
+  throw new GlobSyntaxError(`has ${what} at character ${reader.at + 1}`);
+}

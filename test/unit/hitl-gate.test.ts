@@ -1,0 +1,77 @@
+import { describe, expect, it } from 'vitest';
+import { createGate } from '../../src/hitl/gate.ts';
+import { compileGlob, GlobSyntaxError } from '../../src/hitl/glob.ts';
+
+describe('approval gate', () => {
+  it('reports the first pattern in configuration order that matches', () => {
+    const gate = createGate({ requireApproval: ['read_*', '*_file', 'delete_file'] });
+    expect(gate('delete_file')).toEqual({ matchedPattern: '*_file' });
+    expect(gate('read_file')).toEqual({ matchedPattern: 'read_*' });
+  });
+
+  it('lets a tool pass that no pattern matches', () => {
+    expect(createGate({ requireApproval: ['delete_*'] })('add')).toBeUndefined();
+    expect(createGate({ requireApproval: [] })('delete_file')).toBeUndefined();
+  });
+
+  it('refuses a pattern that is not a glob', () => {
+    expect(() => createGate({ requireApproval: ['ok', '[a'] })).toThrow(GlobSyntaxError);
+  });
+});
+
+describe('glob over tool names', () => {
+  it.each([
+    ['*', 'anything-at_all'],
+    ['*', 'a/b'],
+    ['**', 'a/b/c'],
+    ['delete*', 'delete'],
+    ['a?c', 'abc'],
+    ['{a,b}_x', 'b_x'],
+    ['{a,{b,c}d}', 'cd'],
+    ['{only}', 'only'],
+    ['x{,_y}', 'x'],
+    ['{a*,b}', 'abc'],
+    ['[abc]1', 'b1'],
+    ['[a-c]1', 'b1'],
+    ['[!a-c]1', 'd1'],
+    ['[^a]1', 'b1'],
+    ['[]a]', ']'],
+    ['[a-]', '-'],
+    ['\\*', '*'],
+    ['{1..3}', '1..3'],
+    ['.hidden*', '.hidden_tool'],
+    ['*', '.hidden'],
+    ['a(b|c)', 'a(b|c)'],
+    ['!a', '!a'],
+    ['@(a)', '@(a)'],
+  ])('"%s" matches "%s"', (pattern, name) => {
+    expect(compileGlob(pattern)(name)).toBe(true);
+  });
+
+  it.each([
+    ['delete', 'delete_file'],
+    ['delete', 'Delete'],
+    ['a?c', 'ac'],
+    ['[!a]1', 'a1'],
+    ['{1..3}', '2'],
+    ['a(b|c)', 'ab'],
+    ['!a', 'b'],
+    ['+(a)', 'aa'],
+    ['\\*', 'x'],
+    ['{a,b}', 'ab'],
+    ['a|b', 'a'],
+  ])('"%s" does not match "%s"', (pattern, name) => {
+    expect(compileGlob(pattern)(name)).toBe(false);
+  });
+
+  it.each([
+    ['[a', 'has a "[" without its "]" at character 1'],
+    ['x[z-a]', 'has the range "z-a", whose ends are swapped at character 3'],
+    ['{a,b', 'has a "{" without its "}" at character 1'],
+    ['a}', 'has a "}" without its "{" at character 2'],
+    ['a\\', 'has a backslash at the end at character 3'],
+    ['{'.repeat(9) + '}'.repeat(9), 'has "{" nested deeper than 8 at character 9'],
+  ])('"%s" is refused because it %s', (pattern, message) => {
+    expect(() => compileGlob(pattern)).toThrow(new GlobSyntaxError(message));
+  });
+});
