@@ -1,0 +1,95 @@
+import type { ToolCallEmitted } from '../../machines/tool-call.machine.ts';
+import type { AgentEvent } from '../journal/events.ts';
+import { type CallRecord, describeCause, type RunScope } from '../ports/run-scope.ts';
+
+export type CallEnded = Extract<ToolCallEmitted, { type: 'toolCall.ended' }>;
+
+type ToolComplete = Extract<AgentEvent, { type: 'tool_complete' }>;
+type How = Pick<ToolComplete, 'success' | 'approval' | 'effect'> & { readonly text: string };
+
+/**
+ * Tells the end of a tool call to the journal and, with the same words, to the model: what the
+ * client saw and what the next turn is asked with never differ.
+ */
+export function tellCallEnded(scope: RunScope, fact: CallEnded): void {
+  const record = scope.calls.get(fact.id);
+  if (record === undefined || record.ended || record.client) return;
+  const how = howItEnded(fact, record);
+  record.ended = true;
+  record.result = { text: how.text, isError: !how.success };
+  scope.unreported.push(fact.id);
+  scope.journal.append('agent', toEvent(scope, record, how));
+}
+
+function toEvent(scope: RunScope, { call, requestedAt }: CallRecord, how: How): ToolComplete {
+  const { text, success, approval, effect } = how;
+  return {
+    type: 'tool_complete',
+    tool_id: call.id,
+    tool_name: call.name,
+    duration_ms: scope.clock.now() - requestedAt,
+    success,
+    ...(success ? { result: text } : { error: text }),
+    ...(approval && { approval }),
+    ...(effect && { effect }),
+  };
+}
+
+function howItEnded(fact: CallEnded, record: CallRecord): How {
+  const byPerson = fact.approval && byApproval(fact);
+  if (byPerson) return byPerson;
+  switch (fact.status) {
+    case 'completed':
+      return { success: true, text: record.result?.text ?? '' };
+    case 'failed':
+      return { success: false, text: record.result?.text ?? 'ToolCallError: the call crashed' };
+    case 'timed_out':
+      return cut(fact, 'ToolCallError: timed out');
+    default:
+      return cut(
+        fact,
+        `ToolCallError: Cancelled: ${fact.cause ? describeCause(fact.cause) : 'stopped'}`,
+      );
+  }
+}
+
+/** Undefined when the approval let the tool run. */
+function byApproval({ approval }: CallEnded): How | undefined {
+  switch (approval?.kind) {
+    case 'denied':
+      return {
+        // AURA's clients know a denial as a normal result; `approval` tells it apart.
+        success: true,
+        approval: 'denied',
+        text: `Tool call blocked by human approval denial: ${approval.reason ?? 'no reason provided'}. Do not execute this action.`,
+      };
+    case 'timed_out':
+      return {
+        success: false,
+        approval: 'timed_out',
+        text: 'tool call denied: approval timed out',
+      };
+    case 'cancelled':
+      return {
+        success: false,
+        approval: 'cancelled',
+        text: 'tool call denied: approval cancelled',
+      };
+    case 'errored':
+      return {
+        success: false,
+        text: `tool call blocked: approval channel error: ${approval.message}`,
+      };
+    default:
+      return undefined;
+  }
+}
+
+function cut({ abandoned }: CallEnded, text: string): How {
+  if (!abandoned) return { success: false, text };
+  return {
+    success: false,
+    effect: 'unknown',
+    text: `${text}; it did not confirm that it stopped, so its effect may have happened`,
+  };
+}

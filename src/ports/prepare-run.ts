@@ -1,0 +1,50 @@
+import { fromPromise } from 'xstate';
+import type { RunRef } from '../../machines/run.contract.ts';
+import type { ServerStatus } from '../agent.ts';
+import type { ServerStatusFields } from '../journal/events.ts';
+import type { RunScope, RunScopes } from './run-scope.ts';
+
+/**
+ * Setup: connect the agent's servers and read their catalogue. A stop, a deadline and the chart's
+ * own leaving abort it alike; whatever it holds by then it lets go of itself.
+ */
+export function prepareRunPort(scopes: RunScopes) {
+  return fromPromise<void, RunRef>(({ input, signal }) => {
+    const scope = scopes.require(input.runId);
+    const work = prepare(scope, AbortSignal.any([scope.stop.signal, signal]));
+    scope.setupDone = work.catch(() => {});
+    return work;
+  });
+}
+
+async function prepare(scope: RunScope, signal: AbortSignal): Promise<void> {
+  const { agent, command, runId, journal } = scope;
+  const lease = await agent.tools.acquire({
+    runId,
+    requestHeaders: command.requestHeaders,
+    signal,
+  });
+  if (signal.aborted) {
+    await lease.release({ evict: false });
+    throw signal.reason;
+  }
+  scope.holdTools(lease);
+  journal.append('agent', {
+    type: 'session_info',
+    model: `${agent.model.provider}/${agent.model.model}`,
+    ...(agent.model.contextWindow !== undefined && {
+      model_context_limit: agent.model.contextWindow,
+    }),
+  });
+  if (lease.servers.length > 0) {
+    journal.append('agent', { type: 'mcp_status', servers: lease.servers.map(toFields) });
+  }
+}
+
+const toFields = (server: ServerStatus): ServerStatusFields => ({
+  server_name: server.serverName,
+  transport: server.transport,
+  status: server.status,
+  tools_count: server.toolsCount,
+  ...(server.reason !== undefined && { reason: server.reason }),
+});

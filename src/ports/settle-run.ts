@@ -1,0 +1,180 @@
+import { fromPromise } from 'xstate';
+import type { SettleInput } from '../../machines/run.contract.ts';
+import type { RunOutcome, StopCause, StopKind } from '../../machines/vocabulary.ts';
+import { tellApprovalCompleted } from '../facts/approvals.ts';
+import { tellCallEnded } from '../facts/call-ended.ts';
+import type { TerminalEvent } from '../journal/events.ts';
+import type { Journal } from '../journal/journal.ts';
+import { terminalRecord, usageFields } from '../facts/run-record.ts';
+import type { RunScope, RunScopes } from './run-scope.ts';
+
+/** Tries at storing the end; the chart bounds them all together. */
+const TRIES_MAX = 3;
+const RETRY_MS = 1_000;
+
+/**
+ * Gives a run its one terminal entry. Resolves when it is durable, or when the store says that the
+ * run has one already (INV-45): then nothing was written. Rejects when the store takes nothing.
+ */
+export function settleRunPort(scopes: RunScopes, journal: Journal) {
+  return fromPromise<void, SettleInput>(async ({ input }) => {
+    const scope = scopes.require(input.runId);
+    noteLaterCauses(scope, input.notes);
+    await settle(scope, journal, input.outcome);
+  });
+}
+
+/** Closes what is open and stores the end, if need be on the session opened anew. */
+export async function settle(
+  scope: RunScope,
+  journal: Journal,
+  outcome: RunOutcome,
+): Promise<void> {
+  closeOpen(scope, outcome);
+  tellUsage(scope);
+  const event = terminalEvent(scope, outcome);
+  for (let attempt = 1; !(await tryToSettle(scope, event, attempt)); attempt += 1) {
+    await pause(scope);
+    await reopen(scope, journal);
+  }
+}
+
+/** After a failure a session takes nothing more; a new one starts from what the store really has. */
+async function reopen(scope: RunScope, journal: Journal): Promise<void> {
+  try {
+    await scope.journal.release();
+    scope.journal = await journal.openRun(scope.sessionId, scope.runId);
+  } catch (error) {
+    scope.log.warn({ run_id: scope.runId, err: error }, 'The session could not be opened anew');
+  }
+}
+
+async function tryToSettle(
+  scope: RunScope,
+  event: TerminalEvent,
+  attempt: number,
+): Promise<boolean> {
+  try {
+    const { won } = await scope.journal.settle(event, (seq) =>
+      JSON.stringify(terminalRecord(scope, event, seq)),
+    );
+    scope.settled = true;
+    if (!won) scope.log.warn({ run_id: scope.runId }, 'The run had been settled before');
+    return true;
+  } catch (error) {
+    scope.log.error({ run_id: scope.runId, attempt, err: error }, 'The end could not be stored');
+    if (attempt >= TRIES_MAX) throw error;
+    return false;
+  }
+}
+
+/** Calls and approvals that nobody closed, so that the record tells the truth of each (INV-38). */
+export function closeOpen(scope: RunScope, outcome: RunOutcome): void {
+  const cause = causeOf(outcome);
+  for (const { request, outcome: known } of scope.approvals.values()) {
+    if (known === undefined) tellApprovalCompleted(scope, request, { kind: 'cancelled', cause });
+  }
+  for (const { call } of scope.calls.values()) {
+    const abandoned = scope.executions.has(call.id);
+    tellCallEnded(scope, {
+      type: 'toolCall.ended',
+      id: call.id,
+      name: call.name,
+      status: abandoned ? 'unknown' : 'cancelled',
+      approval: null,
+      cause,
+      abandoned,
+    });
+  }
+}
+
+export function terminalEvent(scope: RunScope, outcome: RunOutcome): TerminalEvent {
+  const usage = usageFields(scope);
+  const now = scope.clock.now();
+  const end = {
+    by: whoEnded(outcome),
+    at: now,
+    after_ms: now - (scope.startedAt ?? scope.createdAt),
+    evidence: scope.evidence,
+  };
+  switch (outcome.kind) {
+    case 'finished':
+      return { type: 'finished', ...usage, end };
+    case 'failed': {
+      const { code, message, retryable } = outcome.failure;
+      return { type: 'failed', error: { code, message, retryable }, ...usage, end };
+    }
+    case 'cancelled':
+      return { type: 'cancelled', ...reasonOf(outcome.cause), ...usage, end };
+  }
+}
+
+function reasonOf(cause: StopCause) {
+  switch (cause.kind) {
+    case 'deadline':
+      return { reason: cause.kind, which: cause.which, after_ms: cause.afterMs } as const;
+    case 'external':
+      return {
+        reason: cause.kind,
+        ...(cause.message !== undefined && { message: cause.message }),
+      } as const;
+    case 'error':
+      throw new Error('invariant: an error is a failure, not a cancellation');
+    default:
+      return { reason: cause.kind } as const;
+  }
+}
+
+const ENDED_BY: Readonly<Record<StopKind, string>> = {
+  unclaimed: 'client',
+  client_tool: 'client',
+  external: 'operator',
+  superseded: 'client',
+  shutdown: 'supervisor',
+  deadline: 'deadline',
+  lease_lost: 'store',
+  error: 'supervisor',
+};
+
+function whoEnded(outcome: RunOutcome): string {
+  switch (outcome.kind) {
+    case 'finished':
+      return 'agent';
+    case 'cancelled':
+      return ENDED_BY[outcome.cause.kind];
+    case 'failed':
+      return OURS.has(outcome.failure.code) ? 'supervisor' : 'provider';
+  }
+}
+
+/** Failures that are no provider's. */
+const OURS = new Set(['internal_error', 'turn_limit', 'store_unavailable', 'owner_lost']);
+
+function causeOf(outcome: RunOutcome): StopCause {
+  if (outcome.kind === 'cancelled') return outcome.cause;
+  if (outcome.kind === 'failed') return { kind: 'error', failure: outcome.failure };
+  return { kind: 'client_tool' };
+}
+
+/** The last prompt measures the context, so it is not the sum that is billed (decision 17). */
+function tellUsage(scope: RunScope): void {
+  const { usage, lastTurn, journal } = scope;
+  if (usage.promptTokens === 0) return;
+  const prompt = lastTurn?.usage.promptTokens ?? usage.promptTokens;
+  journal.append('agent', {
+    type: 'usage',
+    prompt_tokens: prompt,
+    completion_tokens: usage.completionTokens,
+    total_tokens: prompt + usage.completionTokens,
+  });
+}
+
+function noteLaterCauses(scope: RunScope, notes: readonly StopKind[]): void {
+  if (notes.length === 0) return;
+  scope.log.info({ run_id: scope.runId, notes }, 'Causes that came after the first one');
+}
+
+const pause = (scope: RunScope): Promise<void> =>
+  new Promise((resolve) => {
+    scope.clock.setTimeout(resolve, RETRY_MS);
+  });

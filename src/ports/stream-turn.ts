@@ -1,0 +1,173 @@
+import { fromCallback } from 'xstate';
+import type { AttemptRef, TurnEvent } from '../../machines/turn.machine.ts';
+import type {
+  ApprovalRequest,
+  Failure,
+  ToolCallRequest,
+  Usage,
+} from '../../machines/vocabulary.ts';
+import { ModelError, type ToolCall } from '../agent.ts';
+import { argumentsDigest } from '../hitl/digest.ts';
+import type { Ids } from '../ids.ts';
+import { type RunScope, RunStoppedError, type RunScopes } from './run-scope.ts';
+import { parseArguments, TurnSink } from './turn-sink.ts';
+
+export interface StreamTurnDeps {
+  readonly scopes: RunScopes;
+  readonly ids: Ids;
+  /** From 0 to 1: spreads the attempts of many runs. */
+  readonly random: () => number;
+}
+
+/** One attempt of one turn: asks the model, passes on what it sends, tells the chart how it ended. */
+export function streamTurnPort(deps: StreamTurnDeps) {
+  return fromCallback<{ type: 'never' }, AttemptRef>(({ input, sendBack }) => {
+    const scope = deps.scopes.require(input.runId);
+    const abandoned = new AbortController();
+    const attempt = new Attempt(scope, deps, abandoned.signal, sendBack);
+    scope.modelDone = attempt.run();
+    return () => {
+      if (!attempt.ended) abandoned.abort(new Error('the attempt was abandoned'));
+    };
+  });
+}
+
+class Attempt {
+  /** The model has answered or failed: there is no request left to abort. */
+  ended = false;
+  readonly #scope: RunScope;
+  readonly #deps: StreamTurnDeps;
+  readonly #abandoned: AbortSignal;
+  readonly #tell: (event: TurnEvent) => void;
+  readonly #sink: TurnSink;
+
+  constructor(
+    scope: RunScope,
+    deps: StreamTurnDeps,
+    abandoned: AbortSignal,
+    tell: (event: TurnEvent) => void,
+  ) {
+    this.#scope = scope;
+    this.#deps = deps;
+    this.#abandoned = abandoned;
+    this.#tell = tell;
+    this.#sink = new TurnSink(scope, abandoned, () => tell({ type: 'turn.firstChunk' }));
+  }
+
+  /** Settles when the request is closed; never rejects. */
+  async run(): Promise<void> {
+    const { agent, conversation, toolSpecs, stop } = this.#scope;
+    const signal = AbortSignal.any([stop.signal, this.#abandoned]);
+    this.#scope.lastActivityAt = this.#scope.clock.now();
+    try {
+      this.#closeTurnBefore();
+      signal.throwIfAborted();
+      await agent.model.stream(
+        { messages: conversation.messages, tools: toolSpecs },
+        this.#sink,
+        signal,
+      );
+      // An SDK stream that is aborted may end as if it were complete.
+      signal.throwIfAborted();
+      this.#answered();
+    } catch (error) {
+      this.#failed(error, signal);
+    }
+  }
+
+  #end(event: TurnEvent): void {
+    this.ended = true;
+    this.#tell(event);
+  }
+
+  /** The results of the turn before go into the conversation, in the order of its calls. */
+  #closeTurnBefore(): void {
+    const { lastTurn, conversation, calls } = this.#scope;
+    if (lastTurn === undefined) return;
+    conversation.addResults(lastTurn.calls, (id) => calls.get(id)?.result?.text ?? '');
+    this.#scope.lastTurn = { ...lastTurn, calls: [] };
+  }
+
+  #answered(): void {
+    const { conversation } = this.#scope;
+    const { calls, answer, reported } = this.#sink;
+    conversation.addAnswer(answer, calls);
+    this.#scope.lastTurn = { usage: reported ?? NO_USAGE, calls };
+    this.#reportUsage(reported);
+    this.#end({ type: 'turn.answered', calls: calls.map((call) => this.#toRequest(call)) });
+  }
+
+  #failed(error: unknown, signal: AbortSignal): void {
+    this.#reportUsage(this.#sink.reported);
+    if (this.#sink.answer !== '') this.#scope.conversation.addAnswer(this.#sink.answer, []);
+    if (signal.aborted) return; // The chart has left; it knows why.
+    this.#end({
+      type: 'turn.failed',
+      failure: toFailure(error, this.#scope),
+      begun: this.#sink.begun,
+      jitter: this.#deps.random(),
+    });
+  }
+
+  #reportUsage(usage: Usage | undefined): void {
+    if (usage === undefined) return;
+    this.#scope.addUsage(usage);
+    const toolIds = this.#scope.unreported;
+    if (toolIds.length === 0) return;
+    this.#scope.unreported = [];
+    this.#scope.journal.append('agent', {
+      type: 'tool_usage',
+      tool_ids: toolIds,
+      prompt_tokens: usage.promptTokens,
+      completion_tokens: usage.completionTokens,
+      total_tokens: usage.totalTokens,
+    });
+  }
+
+  #toRequest(call: ToolCall): ToolCallRequest {
+    const { agent } = this.#scope;
+    const { id, name } = call;
+    const kind = this.#kindOf(name);
+    const approval = kind === 'server' ? this.#approvalOf(call) : undefined;
+    return {
+      id,
+      name,
+      kind,
+      executor: kind === 'server' ? agent.executor : 'local',
+      timeoutMs: agent.toolTimeoutMs(name),
+      ...(approval !== undefined && { approval }),
+    };
+  }
+
+  #kindOf(name: string): ToolCallRequest['kind'] {
+    if (this.#scope.isClientTool(name)) return 'client';
+    return this.#scope.tool(name) === undefined ? 'missing' : 'server';
+  }
+
+  /** What is approved is bound to these very arguments. */
+  #approvalOf({ id, name, argumentsText }: ToolCall): ApprovalRequest | undefined {
+    const { agent } = this.#scope;
+    const hit = agent.gate(name);
+    if (hit === undefined) return undefined;
+    return {
+      decisionId: this.#deps.ids.decision(),
+      toolCallId: id,
+      toolName: name,
+      origin: { kind: 'config_gate', matchedPattern: hit.matchedPattern },
+      route: 'conversational',
+      timeoutMs: agent.approvalTimeoutMs,
+      argumentsDigest: argumentsDigest(parseArguments(argumentsText) ?? {}),
+    };
+  }
+}
+
+const NO_USAGE: Usage = { promptTokens: 0, completionTokens: 0, totalTokens: 0 };
+
+function toFailure(error: unknown, scope: RunScope): Failure {
+  if (error instanceof ModelError) return error.failure;
+  if (error instanceof RunStoppedError) {
+    return { code: 'internal_error', message: error.message, retryable: false };
+  }
+  scope.log.error({ run_id: scope.runId, err: error }, 'The model provider threw');
+  return { code: 'internal_error', message: 'The model provider crashed.', retryable: false };
+}
