@@ -1,0 +1,43 @@
+/** What the HTTP side is told at start. Defaults and checks are the configuration's. */
+export interface HttpConfig {
+  /** Where the server listens. On a loopback address, requests with a foreign `Host` are refused. */
+  readonly host: string;
+  /** 0 lets the system choose. */
+  readonly port: number;
+  /** Origins beside the server's own that a browser may call from, as `https://chat.example`. */
+  readonly allowedOrigins: readonly string[];
+  /** A larger request body is answered 413. */
+  readonly bodyBytesMax: number;
+  /** Between two comments that keep a silent stream alive. */
+  readonly heartbeatMs: number;
+  /** A stream that holds more unsent bytes is cut. */
+  readonly sseBufferBytesMax: number;
+  /** A peer that takes no bytes for this long is cut. */
+  readonly sseStallMs: number;
+  /** Streams open at once; one more is answered 503. */
+  readonly sseStreamsMax: number;
+  /** Runwarden's own version. */
+  readonly version: string;
+  /** Name of this server, for logs. */
+  readonly serverName: string;
+  /** How calls of server-side tools appear in a chat stream. */
+  readonly toolResultMode: ToolResultMode;
+  /** Bytes of a tool's result that are shown; 0 shows all. */
+  readonly toolResultMaxLength: number;
+  /** Whether `aura.*` events are sent when the request does not say. */
+  readonly customEvents: boolean;
+  /** Whether the model's reasoning is among them. */
+  readonly emitReasoning: boolean;
+  /** Shows a provider's own error text to the client. */
+  readonly debugProviderErrors: boolean;
+}
+
+export type ToolResultMode = 'none' | 'open-web-ui' | 'aura' | 'hidden';
+
+/** The part of a logger that HTTP needs; pino is one. */
+export interface HttpLog {
+  debug(fields: object, message: string): void;
+  info(fields: object, message: string): void;
+  warn(fields: object, message: string): void;
+  error(fields: object, message: string): void;
+}

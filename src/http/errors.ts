@@ -1,0 +1,122 @@
+import {
+  AgentNotFoundError,
+  PolicyUnsupportedError,
+  RunNotFoundError,
+  ShuttingDownError,
+  StoreUnavailableError,
+  SupervisorError,
+  TooManyRunsError,
+} from '../errors.ts';
+
+/** The body of every answer that is an error. Keys may be added, none renamed: clients match them. */
+export interface ErrorBody {
+  readonly error: {
+    readonly message: string;
+    readonly type: string;
+    readonly code?: string;
+    readonly param?: string;
+  };
+}
+
+export interface HttpErrorOptions {
+  readonly status: number;
+  /** Stable. Absent for the shutdown gate alone. */
+  readonly code?: string;
+  /** As `code` unless given. */
+  readonly type?: string;
+  readonly message: string;
+  /** The field of the request that is wrong. */
+  readonly param?: string;
+  readonly headers?: Readonly<Record<string, string>>;
+  readonly cause?: unknown;
+}
+
+/** An error whose every field may be shown to the client. */
+export class HttpError extends SupervisorError {
+  override readonly name = 'HttpError';
+  readonly status: number;
+  readonly headers: Readonly<Record<string, string>>;
+  readonly body: ErrorBody;
+
+  constructor({ status, code, type, message, param, headers, cause }: HttpErrorOptions) {
+    const shownType = type ?? code ?? 'internal_error';
+    super(code ?? shownType, message, cause === undefined ? {} : { cause });
+    this.status = status;
+    this.headers = headers ?? {};
+    this.body = {
+      error: {
+        message,
+        type: shownType,
+        ...(code === undefined ? {} : { code }),
+        ...(param === undefined ? {} : { param }),
+      },
+    };
+  }
+}
+
+/** The sender of a 503 or 429 is asked to leave this server alone for so many seconds. */
+export const RETRY_AFTER_SECS = 5;
+const RETRY_LATER = { 'Retry-After': String(RETRY_AFTER_SECS) };
+
+/** The same request will not do better: SDKs that retry a status by default are told not to. */
+export const NO_RETRY = { 'x-should-retry': 'false' };
+
+/** 400 that names the field. The message says what is wrong and what would be right. */
+export function badRequest(message: string, param?: string): HttpError {
+  const named = param === undefined ? {} : { param };
+  return new HttpError({ status: 400, code: 'invalid_request_error', message, ...named });
+}
+
+export function notFound(message: string): HttpError {
+  return new HttpError({ status: 404, code: 'not_found', message });
+}
+
+/** What every request but a few hears from the first shutdown signal on. */
+export function shuttingDown(cause?: unknown): HttpError {
+  const message = 'Server is shutting down';
+  const type = 'service_unavailable';
+  return new HttpError({ status: 503, type, message, headers: RETRY_LATER, cause });
+}
+
+/** 503 with a code, for a want of this server that may pass. */
+export function unavailable(code: string, message: string, cause?: unknown): HttpError {
+  return new HttpError({ status: 503, code, message, headers: RETRY_LATER, cause });
+}
+
+/** 409 for a state that a repeated request would meet again. */
+function conflict(code: string, message: string, cause: unknown): HttpError {
+  return new HttpError({ status: 409, code, message, headers: NO_RETRY, cause });
+}
+
+/** Whatever was thrown, as something that may be shown. Only our own errors keep their words. */
+export function toHttpError(error: unknown): HttpError {
+  if (error instanceof HttpError) return error;
+  if (error instanceof SupervisorError) return fromSupervisor(error);
+  const message = 'Something went wrong inside the server.';
+  return new HttpError({ status: 500, code: 'internal_error', message, cause: error });
+}
+
+function fromSupervisor(error: SupervisorError): HttpError {
+  const { code, message } = error;
+  if (error instanceof ShuttingDownError) return shuttingDown(error);
+  if (error instanceof StoreUnavailableError) return unavailable(code, message, error);
+  if (error instanceof RunNotFoundError) return new HttpError({ status: 404, code, message });
+  if (error instanceof TooManyRunsError) {
+    return new HttpError({ status: 429, code, message, headers: RETRY_LATER });
+  }
+  if (error instanceof PolicyUnsupportedError) {
+    return new HttpError({ status: 422, code, message, param: 'liveness' });
+  }
+  if (error instanceof AgentNotFoundError) {
+    const type = 'invalid_request_error';
+    return new HttpError({ status: 404, code, type, message, param: 'model' });
+  }
+  // By its code: the journal's side that writes is not this room's to import.
+  if (code === 'session_held') return conflict(code, message, error);
+  return new HttpError({
+    status: 500,
+    code,
+    message: 'The server could not do that.',
+    cause: error,
+  });
+}

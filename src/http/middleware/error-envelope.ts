@@ -1,0 +1,40 @@
+import type Koa from 'koa';
+import type { HttpLog } from '../config.ts';
+import { isDisconnect } from '../disconnect.ts';
+import { type HttpError, toHttpError } from '../errors.ts';
+
+/**
+ * The one way out for errors: whatever is thrown below becomes the JSON envelope. Nothing of an
+ * unexpected error is shown; its stack goes to the log. A response that has begun is cut, so that
+ * the peer does not take it for complete.
+ */
+export function errorEnvelope(log: HttpLog): Koa.Middleware {
+  return async (ctx, next) => {
+    try {
+      await next();
+    } catch (thrown) {
+      const error = toHttpError(thrown);
+      report(log, thrown, error);
+      if (ctx.res.headersSent) ctx.res.destroy();
+      else answer(ctx, error);
+    }
+  };
+}
+
+function answer(ctx: Koa.Context, error: HttpError): void {
+  ctx.respond = true;
+  ctx.status = error.status;
+  ctx.set({ ...error.headers });
+  ctx.type = 'json';
+  ctx.body = error.body;
+}
+
+/** Fields of the error are left out of the log: libraries keep requests and their headers there. */
+function report(log: HttpLog, thrown: unknown, error: HttpError): void {
+  if (isDisconnect(thrown)) {
+    log.debug({ code: error.code }, 'The peer left.');
+  } else if (error.status === 500) {
+    const stack = thrown instanceof Error ? thrown.stack : undefined;
+    log.error({ code: error.code, stack }, 'A request failed.');
+  }
+}

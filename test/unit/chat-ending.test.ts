@@ -1,0 +1,103 @@
+import { describe, expect, it } from 'vitest';
+import { endingOf, type Ending } from '../../src/http/chat/ending.ts';
+import { truncate } from '../../src/http/chat/truncate.ts';
+import type { JournalEvent } from '../../src/journal/events.ts';
+import { cancelled, failed, finished, PROJECTION, text } from '../support/chat-journal.ts';
+
+const ending = (event: JournalEvent): Ending | undefined => endingOf(event.type, event, PROJECTION);
+
+describe('ending of a run', () => {
+  it.each([
+    { event: cancelled('deadline', { which: 'total' }), status: 504, code: 'deadline_total' },
+    { event: cancelled('deadline', { which: 'setup' }), status: 504, code: 'deadline_setup' },
+    { event: cancelled('external'), status: 409, code: 'run_cancelled' },
+    { event: cancelled('unclaimed'), status: 409, code: 'run_cancelled' },
+    { event: cancelled('superseded'), status: 409, code: 'run_superseded' },
+  ])('is $status $code, not to be retried', ({ event, status, code }) => {
+    const end = ending(event);
+    if (end?.kind !== 'failure') throw new Error('It is no failure.');
+    expect(end.error).toMatchObject({ status, code, headers: { 'x-should-retry': 'false' } });
+    expect(end.sentence).toBeUndefined();
+  });
+
+  it.each([
+    { event: cancelled('shutdown'), status: 503, code: 'shutdown' },
+    { event: cancelled('lease_lost'), status: 503, code: 'lease_lost' },
+    { event: failed('store_unavailable'), status: 503, code: 'store_unavailable' },
+    {
+      event: failed('provider_rate_limited', 'x', true),
+      status: 429,
+      code: 'provider_rate_limited',
+    },
+  ])('is $status $code with a time to wait', ({ event, status, code }) => {
+    const end = ending(event);
+    if (end?.kind !== 'failure') throw new Error('It is no failure.');
+    expect(end.error).toMatchObject({ status, code });
+    expect(Number(end.error.headers['Retry-After'])).toBeGreaterThan(0);
+    expect(end.error.headers).not.toHaveProperty('x-should-retry');
+  });
+
+  it.each([
+    { event: failed('provider_error'), status: 502, code: 'provider_error' },
+    { event: failed('turn_limit'), status: 502, code: 'turn_limit' },
+    { event: failed('context_length_exceeded'), status: 400, code: 'context_length_exceeded' },
+    { event: failed('internal_error'), status: 500, code: 'internal_error' },
+  ])('is $status $code with words for the reader', ({ event, status, code }) => {
+    const end = ending(event);
+    if (end?.kind !== 'failure') throw new Error('It is no failure.');
+    expect(end.error).toMatchObject({ status, code });
+    expect(end.sentence).not.toBe('');
+    expect(end.sentence).toBeDefined();
+  });
+
+  it('keeps what went wrong inside the server and at the provider to itself', () => {
+    for (const code of ['internal_error', 'provider_error', 'something_new']) {
+      expect(JSON.stringify(ending(failed(code, 'key sk-123')))).not.toContain('sk-123');
+    }
+  });
+
+  it('advises another try only when that may help', () => {
+    const advice = (retryable: boolean) => {
+      const end = ending(failed('provider_error', 'x', retryable));
+      return end?.kind === 'failure' ? [end.sentence, end.error.headers] : [];
+    };
+    expect(advice(true)).toEqual([expect.stringContaining('Try again.'), {}]);
+    expect(advice(false)).toEqual([
+      expect.not.stringContaining('Try again.'),
+      { 'x-should-retry': 'false' },
+    ]);
+  });
+
+  it('passes on what an operator said', () => {
+    const end = ending(cancelled('external', { message: 'Too costly.' }));
+    expect(end?.kind === 'failure' && end.error.message).toContain('Too costly.');
+  });
+
+  it('is none for an entry that does not end the run', () => {
+    expect(ending(text('a'))).toBeUndefined();
+  });
+
+  it('is an answer when the caller is asked to run a tool', () => {
+    expect(ending(cancelled('client_tool'))).toMatchObject({ finishReason: 'tool_calls' });
+    expect(ending(finished())).toMatchObject({ kind: 'answer', finishReason: 'stop' });
+  });
+
+  it('is no answer when the run was parked', () => {
+    const event = { type: 'parked' } as unknown as JournalEvent;
+    expect(endingOf('parked', event, PROJECTION)).toMatchObject({ kind: 'failure' });
+  });
+});
+
+describe('truncation', () => {
+  it.each([
+    ['short', 0, 'short'],
+    ['short', 5, 'short'],
+    ['shorter', 5, 'short... [truncated]'],
+    ['aä', 2, 'a... [truncated]'],
+    ['ää', 4, 'ää'],
+    ['a😀', 4, 'a... [truncated]'],
+    ['a😀b', 5, 'a😀... [truncated]'],
+  ])('cuts %j after %d bytes to %j', (value, bytesMax, cut) => {
+    expect(truncate(value, bytesMax)).toBe(cut);
+  });
+});
