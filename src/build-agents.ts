@@ -1,0 +1,142 @@
+import type { RunLimits } from '../machines/vocabulary.ts';
+import type { ModelProvider } from './agent.ts';
+import type { Agent } from './agents.ts';
+import type { Clock } from './clock.ts';
+import type { AgentConfig, Config, LlmConfig } from './config/config.ts';
+import type { AgentSummary, AgentTools } from './handle.ts';
+import { createGate } from './hitl/gate.ts';
+import { compileGlob } from './hitl/glob.ts';
+import { ATTEMPTS_MAX, RELEASE_STEP_MS, TURNS_BEYOND_DEPTH } from './limits.ts';
+import type { Log } from './log.ts';
+import { compileToolFilter } from './mcp/filter.ts';
+import { MCP_LIMITS } from './mcp/limits.ts';
+import type { McpConnections, McpPorts } from './mcp/ports.ts';
+import { type McpServerConfig, summarizeServer } from './mcp/server-config.ts';
+import { createToolSource } from './mcp/tool-source.ts';
+import { createDemoProvider } from './providers/demo.ts';
+import { createOpenAiProvider } from './providers/openai.ts';
+
+export interface BuildDeps {
+  readonly config: Config;
+  readonly connections: McpConnections;
+  readonly ports: McpPorts;
+  readonly clock: Clock;
+  readonly log: Log;
+}
+
+/** The configured agents, ready to run. Connects nothing yet. */
+export function buildAgents(deps: BuildDeps): readonly Agent[] {
+  return deps.config.agents.map((agent) => buildAgent(agent, deps));
+}
+
+function buildAgent(agent: AgentConfig, deps: BuildDeps): Agent {
+  const { config, clock } = deps;
+  const model = buildModel(agent.llm, { clock, debugErrors: config.server.debugProviderErrors });
+  const { hitl } = agent;
+  return {
+    summary: summaryOf(agent, model),
+    systemPrompt: agent.systemPrompt,
+    model,
+    tools: toolSourceOf(agent, agent.mcp.servers, deps),
+    executor: 'mcp',
+    gate: createGate({ requireApproval: hitl?.requireApproval ?? [] }),
+    approvalTimeoutMs: hitl?.route.timeoutMs ?? 0,
+    limits: limitsOf(agent, config),
+    toolTimeoutMs: toolTimeouts(config),
+    allowsClientTool: compileToolFilter(agent.clientToolFilter),
+    listTools: (requestHeaders, signal) => listTools(agent, deps, { requestHeaders, signal }),
+  };
+}
+
+function buildModel(
+  llm: LlmConfig,
+  { clock, debugErrors }: { readonly clock: Clock; readonly debugErrors: boolean },
+): ModelProvider {
+  if (llm.provider === 'scripted') return createDemoProvider({ clock });
+  const { provider: _provider, ...settings } = llm;
+  return createOpenAiProvider({ ...settings, debugErrors, clock });
+}
+
+function summaryOf(agent: AgentConfig, model: ModelProvider): AgentSummary {
+  return {
+    id: agent.id,
+    provider: model.provider,
+    model: model.model,
+    ...(agent.description !== undefined && { description: agent.description }),
+    createdAtMs: agent.createdAtMs,
+    ...(agent.modelOwner !== undefined && { modelOwner: agent.modelOwner }),
+    hidden: agent.hidden,
+    ...(model.contextWindow !== undefined && { contextWindow: model.contextWindow }),
+    allowsClientTools: agent.enableClientTools,
+    asksPeople: agent.hitl?.route.mode === 'conversational',
+    mcpServers: agent.mcp.servers.map(summarizeServer),
+  };
+}
+
+function toolSourceOf(agent: AgentConfig, servers: readonly McpServerConfig[], deps: BuildDeps) {
+  const { config, connections, ports, clock, log } = deps;
+  return createToolSource({
+    servers,
+    filter: agent.mcpFilter,
+    sanitizeSchemas: agent.mcp.sanitizeSchemas,
+    connections,
+    ports,
+    clock,
+    log,
+    limits: { ...MCP_LIMITS, connectMs: config.timeouts.mcpConnectMs },
+  });
+}
+
+function limitsOf(agent: AgentConfig, { timeouts, parallelToolsMax }: Config): RunLimits {
+  return {
+    setupMs: timeouts.setupMs,
+    firstChunkMs: timeouts.firstChunkMs,
+    inactivityMs: timeouts.inactivityMs,
+    stepMs: timeouts.stepMs,
+    stepAllowanceMs: timeouts.stepAllowanceMs,
+    totalMs: timeouts.totalMs,
+    toolStopGraceMs: timeouts.toolStopGraceMs,
+    releaseMs: RELEASE_STEP_MS,
+    turnsMax: agent.turnDepth + TURNS_BEYOND_DEPTH,
+    parallelToolsMax,
+    attemptsMax: ATTEMPTS_MAX,
+  };
+}
+
+/** The first matching rule that names a time wins; names repeat, so answers are kept. */
+function toolTimeouts({ tools, timeouts }: Config): (name: string) => number {
+  const rules = tools.map(({ glob, timeoutMs }) => ({ matches: compileGlob(glob), timeoutMs }));
+  const known = new Map<string, number>();
+  return (name) => {
+    const kept = known.get(name);
+    if (kept !== undefined) return kept;
+    const rule = rules.find(({ matches, timeoutMs }) => timeoutMs !== undefined && matches(name));
+    const ms = rule?.timeoutMs ?? timeouts.toolMs;
+    if (known.size < TOOL_NAMES_MAX) known.set(name, ms);
+    return ms;
+  };
+}
+
+/** A model may invent names without end; those beyond are looked up each time. */
+const TOOL_NAMES_MAX = 10_000;
+
+/** Each server is asked by itself, so that one that fails hides no other. */
+async function listTools(
+  agent: AgentConfig,
+  deps: BuildDeps,
+  request: {
+    readonly requestHeaders: Readonly<Record<string, string>>;
+    readonly signal: AbortSignal;
+  },
+): Promise<AgentTools> {
+  const listed = await Promise.all(
+    agent.mcp.servers.map(async (server) => {
+      const source = toolSourceOf(agent, [server], deps);
+      const lease = await source.acquire({ runId: 'introspection', ...request });
+      await lease.release({ evict: false });
+      const connected = lease.servers.every(({ status }) => status === 'connected');
+      return connected ? [server.name, lease.tools.map((tool) => tool.spec)] : undefined;
+    }),
+  );
+  return Object.fromEntries(listed.filter((entry) => entry !== undefined));
+}

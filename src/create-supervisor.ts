@@ -1,0 +1,82 @@
+import type { RunLimits } from '../machines/vocabulary.ts';
+import type { Tool, ToolSource } from './agent.ts';
+import type { Agent } from './agents.ts';
+import { systemClock } from './clock.ts';
+import { compose } from './compose.ts';
+import { DEFAULTS } from './config/defaults.ts';
+import type { SupervisorHandle } from './handle.ts';
+import { createGate } from './hitl/gate.ts';
+import { randomIds } from './ids.ts';
+import { ATTEMPTS_MAX, RELEASE_STEP_MS, RUNS_MAX, TURNS_BEYOND_DEPTH } from './limits.ts';
+import { createLog } from './log.ts';
+import { createMemoryStore } from './stores/memory.ts';
+import {
+  type AgentDefinition,
+  checkOptions,
+  type SupervisorOptions,
+} from './supervisor-options.ts';
+
+/**
+ * Supervises agents of one's own in this process, without HTTP. Throws a `SupervisorError`
+ * `invalid_config` that names every option which makes no sense.
+ */
+export function createSupervisor(options: SupervisorOptions): SupervisorHandle {
+  checkOptions(options);
+  const clock = options.clock ?? systemClock;
+  return compose({
+    store: options.store ?? createMemoryStore(),
+    clock,
+    ids: options.ids ?? randomIds,
+    log: options.log ?? createLog(),
+    runsMax: options.runsMax ?? RUNS_MAX,
+    mcpConnectMs: DEFAULTS.mcpConnectSecs * 1_000,
+    graceMs: options.graceMs ?? DEFAULTS.shutdownTimeoutSecs * 1_000,
+    agents: () => options.agents.map((agent) => toAgent(agent, clock.now())),
+  });
+}
+
+function toAgent(definition: AgentDefinition, createdAtMs: number): Agent {
+  const { id, model, systemPrompt = '', description, tools = [] } = definition;
+  return {
+    summary: {
+      id,
+      provider: model.provider,
+      model: model.model,
+      ...(description !== undefined && { description }),
+      createdAtMs,
+      hidden: false,
+      allowsClientTools: true,
+      asksPeople: (definition.requireApproval ?? []).length > 0,
+      mcpServers: [],
+    },
+    systemPrompt,
+    model,
+    tools: definition.toolSource ?? fixedTools(tools),
+    executor: 'local',
+    gate: createGate({ requireApproval: definition.requireApproval ?? [] }),
+    approvalTimeoutMs: definition.approvalTimeoutMs ?? DEFAULTS.approvalSecs * 1_000,
+    limits: { ...LIMITS, ...definition.limits },
+    toolTimeoutMs: () => definition.toolTimeoutMs ?? DEFAULTS.toolSecs * 1_000,
+    allowsClientTool: () => true,
+    listTools: () => Promise.resolve({}),
+  };
+}
+
+/** Tools that are always there: nothing is connected and nothing has to be given back. */
+const fixedTools = (tools: readonly Tool[]): ToolSource => ({
+  acquire: () => Promise.resolve({ tools, servers: [], release: () => Promise.resolve() }),
+});
+
+const LIMITS: RunLimits = {
+  setupMs: DEFAULTS.setupSecs * 1_000,
+  firstChunkMs: DEFAULTS.firstChunkSecs * 1_000,
+  inactivityMs: DEFAULTS.inactivitySecs * 1_000,
+  stepMs: DEFAULTS.stepSecs * 1_000,
+  stepAllowanceMs: DEFAULTS.stepAllowanceSecs * 1_000,
+  totalMs: DEFAULTS.totalSecs * 1_000,
+  toolStopGraceMs: DEFAULTS.toolStopGraceSecs * 1_000,
+  releaseMs: RELEASE_STEP_MS,
+  turnsMax: DEFAULTS.turnDepth + TURNS_BEYOND_DEPTH,
+  parallelToolsMax: DEFAULTS.parallelToolsMax,
+  attemptsMax: ATTEMPTS_MAX,
+};

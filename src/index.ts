@@ -1,0 +1,63 @@
+/** The public surface of `runwarden`. Naming something here makes it public. */
+
+export type {
+  Failure,
+  Liveness,
+  LivenessPolicy,
+  RunLimits,
+  Usage,
+} from '../machines/vocabulary.ts';
+export {
+  type ChatMessage,
+  type FinishReason,
+  ModelError,
+  type ModelProvider,
+  type ModelRequest,
+  type ModelSink,
+  type Tool,
+  type ToolCall,
+  type ToolContext,
+  type ToolProgress,
+  type ToolResult,
+  type ToolSpec,
+} from './agent.ts';
+export { type Clock, systemClock } from './clock.ts';
+export type { Config } from './config/config.ts';
+export { loadConfig } from './config/load.ts';
+export { createSupervisor } from './create-supervisor.ts';
+export {
+  AgentNotFoundError,
+  PolicyUnsupportedError,
+  RunNotFoundError,
+  ShuttingDownError,
+  StoreUnavailableError,
+  SupervisorError,
+  TooManyRunsError,
+} from './errors.ts';
+export {
+  type GeneratorModelOptions,
+  type ModelEvent,
+  modelFromGenerator,
+  type TurnGenerator,
+} from './providers/generator.ts';
+export type {
+  Decision,
+  DecisionAnswer,
+  RunRecord,
+  RunState,
+  ShutdownOutcome,
+  StartedRun,
+  StartRun,
+  SupervisorHandle,
+} from './handle.ts';
+export { type Ids, randomIds } from './ids.ts';
+export type { Envelope, JournalEvent, TerminalEvent } from './journal/events.ts';
+export { checkJournal, type Violation } from './journal/invariants.ts';
+export type { Follower, JournalReader, JournalSink, StoredEntry } from './journal/reader.ts';
+export { createOpenAiProvider, type OpenAiOptions } from './providers/openai.ts';
+export { createScriptedProvider, type ScriptedOptions } from './providers/scripted.ts';
+export { type RunningServer, type ServerDeps, startServer } from './server.ts';
+export { createMemoryStore } from './stores/memory.ts';
+export { openSqliteStore, type SqliteStoreOptions } from './stores/sqlite.ts';
+export type { Store } from './stores/store.ts';
+export type { AgentDefinition, SupervisorOptions } from './supervisor-options.ts';

@@ -1,0 +1,221 @@
+import { type AnyActorRef, createActor, fromPromise } from 'xstate';
+import type { RunEvent } from '../machines/run.contract.ts';
+import type {
+  ShutdownEmitted,
+  ShutdownInput,
+  ShutdownOutput,
+} from '../machines/shutdown.machine.ts';
+import { shutdownMachine } from '../machines/shutdown.machine.ts';
+import { poolOf } from '../machines/pool.ts';
+import { type SupervisorEvent, supervisorMachine } from '../machines/supervisor.machine.ts';
+import { ApprovalDesk } from './hitl/approval-desk.ts';
+import type { Clock } from './clock.ts';
+import { createFeed, type SystemFact } from './feed.ts';
+import type { ShutdownPhase } from './handle.ts';
+import type { Ids } from './ids.ts';
+import { indexScheduler } from './indexed-scheduler.ts';
+import type { Journal } from './journal/journal.ts';
+import type { Log } from './log.ts';
+import type { McpConnections, McpPorts } from './mcp/ports.ts';
+import { abandonRun } from './ports/abandon-run.ts';
+import { provideRunPorts } from './ports/run-ports.ts';
+import { RunScopes } from './ports/run-scope.ts';
+
+export interface SystemOptions {
+  readonly journal: Journal;
+  readonly mcp: McpPorts;
+  readonly clock: Clock;
+  readonly ids: Ids;
+  readonly log: Log;
+  readonly random: () => number;
+  /** Live runs at once; one more is refused. */
+  readonly runsMax: number;
+  readonly shutdown: ShutdownInput;
+  readonly drainToolGraceMs: number;
+  /** The last of shutdown: the journal, the logs. Bounded by the chart. */
+  readonly flush: () => Promise<void>;
+  /** Each phase of a shutdown, as it is entered. */
+  readonly onShutdown: (fact: ShutdownEmitted) => void;
+}
+
+/**
+ * The actor system: the one supervisor actor and what it owns. Everything that holds lifecycle
+ * state is an actor in here.
+ */
+export class SupervisorSystem {
+  readonly scopes = new RunScopes();
+  readonly desk: ApprovalDesk;
+  readonly #options: SystemOptions;
+  readonly #root;
+  readonly #refusals = new Map<string, 'full' | 'draining'>();
+  #phase: ShutdownPhase = 'serving';
+
+  constructor(options: SystemOptions) {
+    this.#options = options;
+    this.desk = new ApprovalDesk((runId, event) => this.tellRun(runId, event));
+    this.#root = createActor(this.#machine(), {
+      input: {
+        runsMax: options.runsMax,
+        shutdown: options.shutdown,
+        drainToolGraceMs: options.drainToolGraceMs,
+      },
+      clock: options.clock,
+      inspect: createFeed({
+        scopes: this.scopes,
+        log: options.log,
+        onSystemFact: (fact, actor) => this.#hear(fact, actor),
+      }),
+    });
+    indexScheduler(this.#root, options.clock);
+    this.#root.start();
+    this.#root.send({ type: 'supervisor.begin' });
+  }
+
+  get accepting(): boolean {
+    return this.#root.getSnapshot().hasTag('accepting');
+  }
+
+  get phase(): ShutdownPhase {
+    return this.#phase;
+  }
+
+  /** Resolves when the process may leave. Rejects when the supervisor itself crashed. */
+  get stopped(): Promise<ShutdownOutput> {
+    return new Promise((resolve, reject) => {
+      this.#root.subscribe({
+        complete: () => resolve(this.#root.getSnapshot().output as ShutdownOutput),
+        error: reject,
+      });
+    });
+  }
+
+  /** The pool of MCP connections; there from the start. */
+  get connections(): McpConnections {
+    const pool = this.#child('mcpServers');
+    if (pool === undefined)
+      throw new Error('invariant: the pool is there until the supervisor ends');
+    return pool as McpConnections;
+  }
+
+  /** Resolves when the last connection is closed; each close is bounded by its chart. */
+  closeConnections(): Promise<void> {
+    const { connections } = this;
+    connections.send({ type: 'pool.tellAll', event: { type: 'mcp.close' } });
+    return new Promise((resolve) => {
+      const check = () => {
+        if (connections.getSnapshot().actors.size > 0) return;
+        subscription.unsubscribe();
+        resolve();
+      };
+      const subscription = connections.subscribe(check);
+      check();
+    });
+  }
+
+  /** The run's chart while it lives. */
+  run(runId: string): AnyActorRef | undefined {
+    return this.#child('runs')?.getSnapshot().actors.get(runId);
+  }
+
+  /** Once the supervisor has ended there is nobody to tell, and that is no error. */
+  send(event: SupervisorEvent): void {
+    if (this.#root.getSnapshot().status === 'active') this.#root.send(event);
+  }
+
+  tellRun(runId: string, event: RunEvent): void {
+    this.send({ type: 'run.tell', runId, event });
+  }
+
+  /** Submits a run; answers why it was refused, if it was. */
+  submit(input: Extract<SupervisorEvent, { type: 'run.submit' }>['input']) {
+    this.send({ type: 'run.submit', input });
+    const refusal = this.#refusals.get(input.runId);
+    this.#refusals.delete(input.runId);
+    return refusal;
+  }
+
+  #machine() {
+    const { mcp, flush } = this.#options;
+    const runs = provideRunPorts({ ...this.#options, scopes: this.scopes });
+    return supervisorMachine.provide({
+      actors: {
+        runs: poolOf('runs', runs),
+        mcpServers: poolOf('mcpServers', mcp.machine),
+        shutdown: shutdownMachine.provide({ actors: { flushAll: fromPromise(flush) } }),
+      },
+    });
+  }
+
+  /** Undefined once the supervisor has ended: its children go with it. */
+  #child(id: 'runs' | 'mcpServers'): AnyActorRef | undefined {
+    const children: Record<string, AnyActorRef | undefined> = this.#root.getSnapshot().children;
+    return children[id];
+  }
+
+  #hear(fact: SystemFact, actor: AnyActorRef): void {
+    switch (actor.id) {
+      case 'runs':
+        return this.#hearOfRun(fact as PoolFact);
+      case 'mcpServers':
+        return this.#hearOfConnection(fact as PoolFact);
+      case 'shutdown':
+        return this.#hearOfShutdown(fact as ShutdownEmitted);
+      default:
+        return this.#hearOther(fact);
+    }
+  }
+
+  #hearOfRun(fact: PoolFact): void {
+    if (fact.type === 'pool.crashed') {
+      this.#options.log.error({ run_id: fact.id, err: fact.error }, 'A run chart crashed');
+    }
+    if (fact.type !== 'pool.crashed' && fact.type !== 'pool.dropped') return;
+    const scope = this.scopes.get(fact.id);
+    if (scope === undefined) return;
+    void abandonRun(scope, {
+      scopes: this.scopes,
+      journal: this.#options.journal,
+      why: fact.type === 'pool.dropped' ? 'shutdown' : 'crash',
+    });
+  }
+
+  #hearOfConnection(fact: PoolFact): void {
+    if (
+      fact.type === 'pool.ended' ||
+      fact.type === 'pool.crashed' ||
+      fact.type === 'pool.dropped'
+    ) {
+      this.#options.mcp.registry.remove(fact.id);
+    }
+  }
+
+  #hearOfShutdown(fact: ShutdownEmitted): void {
+    this.#phase = PHASE_OF[fact.type];
+    this.#options.onShutdown(fact);
+  }
+
+  #hearOther(fact: SystemFact): void {
+    if (fact.type === 'run.rejected') {
+      const { runId, reason } = fact as unknown as Rejection;
+      this.#refusals.set(runId, reason);
+    } else {
+      this.#options.log.debug({ fact }, 'A system fact');
+    }
+  }
+}
+
+interface Rejection {
+  readonly runId: string;
+  readonly reason: 'full' | 'draining';
+}
+
+type PoolFact =
+  | { type: 'pool.spawned' | 'pool.ended' | 'pool.dropped'; id: string }
+  | { type: 'pool.crashed'; id: string; error: unknown };
+
+const PHASE_OF: Readonly<Record<ShutdownEmitted['type'], ShutdownPhase>> = {
+  'shutdown.gated': 'gated',
+  'shutdown.draining': 'draining',
+  'shutdown.aborting': 'aborting',
+  'shutdown.completed': 'flushing',
+};
