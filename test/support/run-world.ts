@@ -1,0 +1,159 @@
+import { expect } from 'vitest';
+import type { RunLimits } from '../../machines/vocabulary.ts';
+import type { ToolSource } from '../../src/agent.ts';
+import { createSupervisor } from '../../src/create-supervisor.ts';
+import type { RunRecord, StartRun, SupervisorHandle } from '../../src/handle.ts';
+import type { Envelope, JournalEvent } from '../../src/journal/events.ts';
+import { checkJournal } from '../../src/journal/invariants.ts';
+import { createLog } from '../../src/log.ts';
+import { createMemoryStore } from '../../src/stores/memory.ts';
+import type { Store } from '../../src/stores/store.ts';
+import { createCountingIds } from '../../src/testing/ids.ts';
+import { createVirtualClock, type VirtualClock } from '../../src/testing/virtual-clock.ts';
+import { ManualModel } from './manual-model.ts';
+import { ManualTools } from './manual-tools.ts';
+
+export interface RunWorldOptions {
+  readonly tools?: readonly string[];
+  readonly requireApproval?: readonly string[];
+  readonly limits?: Partial<RunLimits>;
+  readonly toolTimeoutMs?: number;
+  readonly approvalTimeoutMs?: number;
+  readonly graceMs?: number;
+  readonly runsMax?: number;
+  readonly store?: Store;
+  readonly source?: ToolSource;
+}
+
+/** A whole supervisor in this process: real charts, ports and journal; time, model and tools are the test's. */
+export class RunWorld {
+  readonly clock: VirtualClock = createVirtualClock(1_800_000_000_000);
+  readonly model = new ManualModel();
+  readonly tools = new ManualTools();
+  readonly store: Store;
+  readonly supervisor: SupervisorHandle;
+  readonly #sessions = new Set<string>();
+
+  constructor(options: RunWorldOptions = {}) {
+    const { tools = [], limits, graceMs, runsMax, toolTimeoutMs, approvalTimeoutMs } = options;
+    this.store = options.store ?? readableAtEnd(createMemoryStore());
+    this.supervisor = createSupervisor({
+      agents: [
+        {
+          id: 'agent',
+          model: this.model,
+          systemPrompt: 'Be brief.',
+          tools: tools.map((name) => this.tools.tool(name)),
+          ...(options.requireApproval && { requireApproval: options.requireApproval }),
+          ...(options.source && { toolSource: options.source }),
+          ...(limits && { limits }),
+          ...(toolTimeoutMs !== undefined && { toolTimeoutMs }),
+          ...(approvalTimeoutMs !== undefined && { approvalTimeoutMs }),
+        },
+      ],
+      store: this.store,
+      clock: this.clock,
+      ids: createCountingIds(),
+      log: createLog({ level: 'silent' }),
+      ...(graceMs !== undefined && { graceMs }),
+      ...(runsMax !== undefined && { runsMax }),
+    });
+  }
+
+  /** Starts a run and lets it come to its first request. */
+  async start(change: Partial<StartRun> = {}): Promise<SimulatedRun> {
+    const command: StartRun = {
+      agent: 'agent',
+      sessionId: `session-${this.#sessions.size + 1}`,
+      messages: [{ role: 'user', content: 'Hello' }],
+      prompt: 'Hello',
+      streaming: true,
+      liveness: { policy: 'cancel', graceMs: 0 },
+      onBusy: 'parallel',
+      requestHeaders: {},
+      claim: { observerId: 'reader' },
+      ...change,
+    };
+    this.#sessions.add(command.sessionId);
+    const [started] = await Promise.all([this.supervisor.start(command), this.clock.settle()]);
+    const { runId, sessionId } = started;
+    await this.clock.settle();
+    return new SimulatedRun(this, runId, sessionId);
+  }
+
+  async journal(sessionId: string): Promise<Envelope[]> {
+    await this.clock.settle();
+    const stored = await this.supervisor.journal.read(sessionId, 1, 10_000);
+    return stored.map((entry) => JSON.parse(entry.json) as Envelope);
+  }
+
+  /** Every journal keeps its invariants, every run has ended, and nothing waits any more. */
+  async expectSound(): Promise<void> {
+    for (const sessionId of this.#sessions) {
+      const violations = checkJournal(await this.journal(sessionId), { ended: true });
+      expect(violations, `the journal of ${sessionId}`).toEqual([]);
+    }
+    expect(this.clock.pending, 'timers that survive').toEqual([]);
+  }
+}
+
+/** A store that can still be read when the supervisor has closed it. */
+function readableAtEnd(store: Store): Store {
+  return new Proxy(store, {
+    get: (target, key) => {
+      if (key === 'close') return () => {};
+      const value: unknown = Reflect.get(target, key);
+      return typeof value === 'function' ? value.bind(target) : value;
+    },
+  });
+}
+
+/** One run of a {@link RunWorld}. */
+export class SimulatedRun {
+  readonly #world: RunWorld;
+  readonly runId: string;
+  readonly sessionId: string;
+
+  constructor(world: RunWorld, runId: string, sessionId: string) {
+    this.#world = world;
+    this.runId = runId;
+    this.sessionId = sessionId;
+  }
+
+  async events(): Promise<JournalEvent[]> {
+    const entries = await this.#world.journal(this.sessionId);
+    return entries
+      .filter((entry) => entry.run_id === this.runId)
+      .map((entry) => entry.payload.event);
+  }
+
+  /** The types of its entries, in order; text deltas and approvals are told apart by nothing else. */
+  async types(): Promise<string[]> {
+    return (await this.events()).map((event) => event.type);
+  }
+
+  async event<Type extends JournalEvent['type']>(
+    type: Type,
+  ): Promise<Extract<JournalEvent, { type: Type }>> {
+    const found = (await this.events()).find((event) => event.type === type);
+    if (found === undefined) throw new Error(`the run has no ${type} entry`);
+    return found as Extract<JournalEvent, { type: Type }>;
+  }
+
+  async record(): Promise<RunRecord> {
+    const record = await this.#world.supervisor.record(this.runId);
+    if (record === undefined) throw new Error('the run is not known');
+    return record;
+  }
+
+  release(observerId = 'reader'): Promise<void> {
+    this.#world.supervisor.release(this.runId, observerId);
+    return this.#world.clock.settle();
+  }
+
+  async cancel(message?: string): Promise<void> {
+    const done = this.#world.supervisor.cancel(this.runId, { ...(message && { message }) });
+    await this.#world.clock.settle();
+    await done;
+  }
+}

@@ -1,0 +1,144 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join, resolve } from 'node:path';
+import { createInterface } from 'node:readline';
+import type { Readable } from 'node:stream';
+import { afterEach } from 'vitest';
+import {
+  type FakeUpstream,
+  startFakeUpstream,
+  type UpstreamAnswer,
+} from '../../src/testing/fake-upstream.ts';
+import { Exchange, HELLO } from './system-client.ts';
+import { type LogEntry, type SystemOptions, systemToml } from './system-world.ts';
+
+const MAIN = resolve('src/cli/main.ts');
+
+export interface ProcessOptions extends Pick<SystemOptions, 'agent' | 'toml'> {
+  readonly mcp?: readonly 'demo'[];
+  /** The grace of a shutdown in seconds. */
+  readonly grace?: number;
+}
+
+export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGKILL';
+
+/** `runwarden serve` as a process of its own, with its log. */
+export class ServerProcess {
+  readonly url: string;
+  readonly log: readonly LogEntry[];
+  readonly #child: ChildProcess;
+  readonly #exit: Promise<unknown[]>;
+  readonly #lines: Readable;
+
+  private constructor(child: ChildProcess, exit: Promise<unknown[]>, parts: Started) {
+    this.#child = child;
+    this.#exit = exit;
+    this.url = parts.url;
+    this.log = parts.log;
+    this.#lines = parts.lines;
+  }
+
+  /** Resolves when it listens; rejects with its log when it ends before. */
+  static async start(args: readonly string[], cwd: string): Promise<ServerProcess> {
+    const child = spawn(process.execPath, [MAIN, 'serve', ...args], {
+      cwd,
+      env: { PATH: process.env['PATH'] },
+      stdio: ['ignore', 'ignore', 'pipe'],
+    });
+    const exit = once(child, 'exit');
+    const lines = child.stderr as Readable; // A pipe, by `stdio` above.
+    const log: LogEntry[] = [];
+    const url = await new Promise<string>((found, failed) => {
+      child.once('exit', () => failed(new Error(`It ended: ${JSON.stringify(log)}`)));
+      createInterface(lines).on('line', (line) => {
+        const entry = JSON.parse(line) as LogEntry;
+        log.push(entry);
+        lines.emit('entry');
+        if (entry.msg === 'Server is listening') found(String(entry['url']));
+      });
+    });
+    return new ServerProcess(child, exit, { url, log, lines });
+  }
+
+  /** The first log entry with this message, now or when it comes. */
+  async logged(msg: string): Promise<LogEntry> {
+    for (;;) {
+      const entry = this.log.find((candidate) => candidate.msg.startsWith(msg));
+      if (entry !== undefined) return entry;
+      await once(this.#lines, 'entry');
+    }
+  }
+
+  signal(signal: StopSignal): void {
+    this.#child.kill(signal);
+  }
+
+  /** Its exit code and the signal that ended it. */
+  async exit(): Promise<readonly unknown[]> {
+    return this.#exit;
+  }
+
+  /** Ends it, whatever it does. */
+  async kill(): Promise<void> {
+    this.signal('SIGKILL');
+    await this.#exit;
+  }
+
+  ask(path: string, options: ConstructorParameters<typeof Exchange>[1] = {}): Exchange {
+    return new Exchange(this.url + path, options);
+  }
+
+  chat(sessionId: string, body: object = {}, headers: Record<string, string> = {}): Exchange {
+    return this.ask('/v1/chat/completions', {
+      method: 'POST',
+      headers: { 'X-Chat-Session-Id': sessionId, ...headers },
+      body: { ...HELLO, stream: true, ...body },
+    });
+  }
+}
+
+interface Started {
+  readonly url: string;
+  readonly log: readonly LogEntry[];
+  readonly lines: Readable;
+}
+
+export interface ProcessWorld {
+  readonly upstream: FakeUpstream;
+  readonly dataDir: string;
+  readonly server: ServerProcess;
+  /** Queues answers of the upstream, in the order of the requests. */
+  answer(...answers: readonly UpstreamAnswer[]): void;
+  /** Another process on the same configuration and data. */
+  again(): Promise<ServerProcess>;
+}
+
+/** Gives a way to start server processes, and ends what a test left of them. */
+export function processWorlds(): (options?: ProcessOptions) => Promise<ProcessWorld> {
+  const cleanups: (() => Promise<void>)[] = [];
+  afterEach(async () => {
+    for (const clean of cleanups.splice(0).reverse()) await clean();
+  });
+  return async ({ grace = 30, ...options } = {}) => {
+    const dir = mkdtempSync(join(tmpdir(), 'runwarden-process-'));
+    cleanups.push(async () => rmSync(dir, { recursive: true, force: true }));
+    const answers: UpstreamAnswer[] = [];
+    const respond = () => answers.shift() ?? { status: 500, body: 'No answer was queued.' };
+    const upstream = await startFakeUpstream({ respond });
+    cleanups.push(() => upstream.close());
+    writeFileSync(join(dir, 'config.toml'), systemToml({ ...options, upstream: upstream.url }));
+    const dataDir = join(dir, 'data');
+    const flags = ['--config', 'config.toml', '--port', '0', '--data-dir', dataDir];
+    const again = async () => {
+      const args = [...flags, '--shutdown-timeout-secs', String(grace)];
+      const server = await ServerProcess.start(args, dir);
+      cleanups.push(() => server.kill());
+      return server;
+    };
+    const server = await again();
+    const answer = (...more: readonly UpstreamAnswer[]) => void answers.push(...more);
+    return { upstream, dataDir, server, answer, again };
+  };
+}
