@@ -3,7 +3,7 @@
  * here and read the journal; they never see a chart.
  */
 
-import type { Liveness, LivenessPolicy } from '../machines/vocabulary.ts';
+import type { DetachBecause, Liveness, LivenessPolicy } from '../machines/vocabulary.ts';
 import type { ChatMessage, ServerStatus, ToolSpec } from './agent.ts';
 import type { CancelReason, EndFields, LivenessFields, UsageFields } from './journal/events.ts';
 import type { JournalReader } from './journal/reader.ts';
@@ -171,8 +171,17 @@ export interface SupervisorHandle {
   decide(decisionId: string, decision: Decision): Promise<DecisionAnswer>;
   /** Adds a claim to a live run; false when the run has ended or is not known. */
   claim(runId: string, observerId: string): boolean;
-  /** A claim is gone. Unknown ids and ended runs are passed over. */
-  release(runId: string, observerId: string): void;
+  /**
+   * A claim is gone: `released` by its holder, which is the default, or `expired` when we had to
+   * cut the holder off. Unknown ids and ended runs are passed over.
+   */
+  release(runId: string, observerId: string, because?: DetachBecause): void;
+  /**
+   * Calls `fn` once when the run lets go of everything and the store has not taken its end, so that
+   * no terminal entry may be waited for. Gives how to stop listening. Never called for a run that
+   * does not live in this process.
+   */
+  onLost(runId: string, fn: () => void): () => void;
   /** A reader without a claim comes or goes; it only changes the count in the record. */
   observe(runId: string, change: 1 | -1): void;
   record(runId: string): Promise<RunRecord | undefined>;
@@ -189,4 +198,4 @@ export interface SupervisorHandle {
   readonly stopped: Promise<ShutdownOutcome>;
 }
 
-export type { Liveness, LivenessPolicy, ServerStatus };
+export type { DetachBecause, Liveness, LivenessPolicy, ServerStatus };

@@ -23,3 +23,15 @@ export const ABORT_MS = 400;
 
 /** Closing connections and the journal at the very end. */
 export const FLUSH_MS = 5_000;
+
+/**
+ * Of that, how long the runs that were aborted may take to store their ends: three tries with their
+ * pauses. Below {@link FLUSH_MS}, so that the journal is closed in any case.
+ */
+export const ABANDON_MS = 3_000;
+
+/**
+ * Readers of aborted runs may take their last frames for so long. Below {@link ABORT_MS}, so that one
+ * who takes none does not count as a straggler.
+ */
+export const LAST_FRAMES_MS = 250;

@@ -13,6 +13,7 @@ import type {
   AgentTools,
   Decision,
   DecisionAnswer,
+  DetachBecause,
   Health,
   RunRecord,
   RunState,
@@ -29,7 +30,7 @@ import type { RunJournal } from './journal/run-journal.ts';
 import type { Log } from './log.ts';
 import { RunScope } from './ports/run-scope.ts';
 import { liveRecord } from './facts/run-record.ts';
-import type { Store } from './stores/store.ts';
+import { reasonOf, type WatchedStore } from './stores/watched-store.ts';
 import type { SupervisorSystem } from './supervisor.ts';
 
 export interface HandleDeps {
@@ -37,7 +38,7 @@ export interface HandleDeps {
   readonly agents: readonly Agent[];
   readonly defaultAgent?: string;
   readonly journal: Journal;
-  readonly store: Store;
+  readonly store: WatchedStore;
   readonly runsMax: number;
   readonly clock: Clock;
   readonly ids: Ids;
@@ -75,6 +76,7 @@ export class Supervisor implements SupervisorHandle {
     const runId = this.#deps.ids.run();
     const scope = await this.#openScope(runId, agent, command);
     this.#submit(scope);
+    this.#recordStart(scope);
     await scope.journal.flushed();
     const { sessionId, firstSeq } = scope;
     return { runId, sessionId, seq: firstSeq, liveness: command.liveness };
@@ -106,8 +108,12 @@ export class Supervisor implements SupervisorHandle {
     return true;
   }
 
-  release(runId: string, observerId: string): void {
-    this.#deps.system.tellRun(runId, { type: 'claim.detach', observerId, because: 'released' });
+  release(runId: string, observerId: string, because: DetachBecause = 'released'): void {
+    this.#deps.system.tellRun(runId, { type: 'claim.detach', observerId, because });
+  }
+
+  onLost(runId: string, fn: () => void): () => void {
+    return this.#deps.system.scopes.get(runId)?.onLost(fn) ?? (() => {});
   }
 
   observe(runId: string, change: 1 | -1): void {
@@ -192,6 +198,15 @@ export class Supervisor implements SupervisorHandle {
     });
   }
 
+  /**
+   * The store knows of the run from its first entry on, so that a process after this one can settle
+   * it. What moves with time is known here alone.
+   */
+  #recordStart(scope: RunScope): void {
+    const record: RunRecord = { ...liveRecord(scope, 'running'), deadlines: [] };
+    scope.journal.record(JSON.stringify(record));
+  }
+
   #submit(scope: RunScope): void {
     const { command, runId, agent } = scope;
     const refusal = this.#deps.system.submit({
@@ -240,14 +255,18 @@ function stateOf(run: AnyActorRef): RunState {
   return snapshot.hasTag('preparing') ? 'preparing' : 'queued';
 }
 
-async function pingStore(store: Store, clock: Clock): Promise<Health['store']['ping']> {
+/** A store that answers and takes nothing is not well. */
+async function pingStore(store: WatchedStore, clock: Clock): Promise<Health['store']['ping']> {
   const askedAt = clock.now();
   try {
     await store.ping();
-    return { ok: true, latency_ms: clock.now() - askedAt };
-  } catch {
-    return { ok: false, error: 'the store does not answer' };
+  } catch (error) {
+    return { ok: false, error: reasonOf(error) };
   }
+  const { refusal } = store;
+  return refusal === undefined
+    ? { ok: true, latency_ms: clock.now() - askedAt }
+    : { ok: false, error: `the last write was refused: ${refusal}` };
 }
 
 const SIGNAL_EXIT_CODES = { SIGINT: 130, SIGTERM: 143 } as const;

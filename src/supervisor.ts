@@ -19,7 +19,7 @@ import type { Log } from './log.ts';
 import type { McpConnections, McpPorts } from './mcp/ports.ts';
 import { abandonRun } from './ports/abandon-run.ts';
 import { provideRunPorts } from './ports/run-ports.ts';
-import { RunScopes } from './ports/run-scope.ts';
+import { type RunScope, RunScopes } from './ports/run-scope.ts';
 
 export interface SystemOptions {
   readonly journal: Journal;
@@ -36,6 +36,8 @@ export interface SystemOptions {
   readonly flush: () => Promise<void>;
   /** Each phase of a shutdown, as it is entered. */
   readonly onShutdown: (fact: ShutdownEmitted) => void;
+  /** A run is over whose end the store did not take. */
+  readonly onUnsettled: (runId: string) => void;
 }
 
 /**
@@ -43,15 +45,18 @@ export interface SystemOptions {
  * state is an actor in here.
  */
 export class SupervisorSystem {
-  readonly scopes = new RunScopes();
+  readonly scopes: RunScopes;
   readonly desk: ApprovalDesk;
   readonly #options: SystemOptions;
   readonly #root;
   readonly #refusals = new Map<string, 'full' | 'draining'>();
+  /** Runs that lost their chart and are being ended without it. */
+  readonly #abandoning = new Set<Promise<void>>();
   #phase: ShutdownPhase = 'serving';
 
   constructor(options: SystemOptions) {
     this.#options = options;
+    this.scopes = new RunScopes(options.onUnsettled);
     this.desk = new ApprovalDesk((runId, event) => this.tellRun(runId, event));
     this.#root = createActor(this.#machine(), {
       input: {
@@ -110,6 +115,11 @@ export class SupervisorSystem {
       const subscription = connections.subscribe(check);
       check();
     });
+  }
+
+  /** Resolves when no run is left that lost its chart and has not given back what it held. */
+  async abandoned(): Promise<void> {
+    while (this.#abandoning.size > 0) await Promise.all(this.#abandoning);
   }
 
   /** The run's chart while it lives. */
@@ -172,11 +182,14 @@ export class SupervisorSystem {
     if (fact.type !== 'pool.crashed' && fact.type !== 'pool.dropped') return;
     const scope = this.scopes.get(fact.id);
     if (scope === undefined) return;
-    void abandonRun(scope, {
-      scopes: this.scopes,
-      journal: this.#options.journal,
-      why: fact.type === 'pool.dropped' ? 'shutdown' : 'crash',
-    });
+    this.#abandon(scope, fact.type === 'pool.dropped' ? 'shutdown' : 'crash');
+  }
+
+  #abandon(scope: RunScope, why: 'shutdown' | 'crash'): void {
+    const { journal } = this.#options;
+    const abandoned = abandonRun(scope, { scopes: this.scopes, journal, why });
+    this.#abandoning.add(abandoned);
+    void abandoned.finally(() => this.#abandoning.delete(abandoned));
   }
 
   #hearOfConnection(fact: PoolFact): void {

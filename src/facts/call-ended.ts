@@ -18,7 +18,16 @@ export function tellCallEnded(scope: RunScope, fact: CallEnded): void {
   record.ended = true;
   record.result = { text: how.text, isError: !how.success };
   scope.unreported.push(fact.id);
+  if (fact.abandoned) warnOfOrphan(scope, record);
   scope.journal.append('agent', toEvent(scope, record, how));
+}
+
+/** The run goes on without it; somebody who watches the machine should know that it is there. */
+function warnOfOrphan({ log, runId }: RunScope, { call }: CallRecord): void {
+  log.warn(
+    { run_id: runId, tool_call_id: call.id, tool: call.name },
+    'A tool call is abandoned: it ignored its stop and may still be at work',
+  );
 }
 
 function toEvent(scope: RunScope, { call, requestedAt }: CallRecord, how: How): ToolComplete {

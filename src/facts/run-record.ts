@@ -1,5 +1,5 @@
 import type { RunEnd, RunRecord, RunState } from '../handle.ts';
-import type { TerminalEvent, UsageFields } from '../journal/events.ts';
+import type { ErrorFields, TerminalEvent, UsageFields } from '../journal/events.ts';
 import type { RunScope } from '../ports/run-scope.ts';
 
 /** What is known of a live run now. `state` comes from its chart. */
@@ -82,6 +82,13 @@ function endOf(event: TerminalEvent): RunEnd {
     ...event.end,
     reason: event.type === 'cancelled' ? event.reason : null,
     which: event.type === 'cancelled' ? (event.which ?? null) : null,
-    error: event.type === 'failed' ? event.error : null,
+    error: event.type === 'failed' ? errorOf(event.error) : null,
   };
 }
+
+/** The record has the keys that its contract names; what else the entry tells stays in the journal. */
+const errorOf = ({ code, message, retryable }: ErrorFields): RunEnd['error'] => ({
+  code,
+  message,
+  retryable,
+});

@@ -19,7 +19,8 @@ export interface CursorDeps {
  * F1. Every `seq` from the first wanted on is given once, in order, or lies in a gap that was told.
  * F2. Nothing is kept for a reader that is full or still replaying: what it misses is in the store,
  *     because only entries that the store has are pushed.
- * F3. It goes live only when the store has given all it has and nothing was heard of meanwhile.
+ * F3. A reader is given at most a page at a time, however much was stored together.
+ * F4. It goes live only when the store has given all it has and nothing was heard of meanwhile.
  */
 export class Cursor implements Follower {
   readonly #deps: CursorDeps;
@@ -83,18 +84,33 @@ export class Cursor implements Follower {
     this.#onClose();
   }
 
+  /** What a reader that becomes full has not been given yet, it reads from the store later. */
   #give(entries: readonly StoredEntry[]): void {
-    const last = entries.at(-1);
-    if (last === undefined) return;
-    this.#next = last.seq + 1;
-    const runId = this.#runId;
-    const wanted = runId === undefined ? entries : entries.filter((entry) => entry.runId === runId);
+    const { pageBytesMax } = this.#deps.limits;
+    const state = this.#state;
+    for (let from = 0; from < entries.length && this.#state === state; ) {
+      const to = pageEnd(entries, from, pageBytesMax);
+      this.#givePage(from === 0 && to === entries.length ? entries : entries.slice(from, to));
+      from = to;
+    }
+  }
+
+  #givePage(entries: readonly StoredEntry[]): void {
+    this.#next += entries.length;
+    const wanted = this.#wanted(entries);
     if (wanted.length === 0) return;
     this.#madeRoom = false;
     const roomy = this.#tell(() => this.#sink.entries(wanted));
     if (roomy !== false || this.#madeRoom || this.#state === 'closed') return;
     this.#caughtUp = this.#state === 'live';
     this.#state = 'full';
+  }
+
+  /** Mostly all of them: a session seldom has several live runs. */
+  #wanted(entries: readonly StoredEntry[]): readonly StoredEntry[] {
+    const runId = this.#runId;
+    const isWanted = (entry: StoredEntry) => runId === undefined || entry.runId === runId;
+    return entries.every(isWanted) ? entries : entries.filter(isWanted);
   }
 
   /** Starts replaying unless that is under way. */
@@ -161,4 +177,14 @@ export class Cursor implements Follower {
       return undefined;
     }
   }
+}
+
+/** Where the page that begins at `from` ends; it has one entry at least. */
+function pageEnd(entries: readonly StoredEntry[], from: number, bytesMax: number): number {
+  let bytes = 0;
+  for (let at = from; at < entries.length; at += 1) {
+    bytes += entries[at]?.json.length ?? 0;
+    if (bytes > bytesMax && at > from) return at;
+  }
+  return entries.length;
 }

@@ -48,6 +48,8 @@ export interface ErrorFields {
   readonly code: string;
   readonly message: string;
   readonly retryable: boolean;
+  /** How long the upstream asked to be left alone, where it said so. */
+  readonly retry_after_ms?: number;
 }
 
 export type CancelReason =
@@ -61,8 +63,16 @@ export type CancelReason =
 
 export type DeadlineName = 'total' | 'setup' | 'first_chunk' | 'inactivity' | 'step';
 
+/** Why the model stopped writing. After `length` and `content_filter` the answer is not whole. */
+export type FinishReasonName = 'stop' | 'length' | 'tool_calls' | 'content_filter';
+
 export type TerminalEvent =
-  | ({ readonly type: 'finished'; readonly end: EndFields } & UsageFields)
+  | ({
+      readonly type: 'finished';
+      /** Of the last model turn; absent where the model did not say. */
+      readonly finish_reason?: FinishReasonName;
+      readonly end: EndFields;
+    } & UsageFields)
   | ({
       readonly type: 'cancelled';
       readonly reason: CancelReason;

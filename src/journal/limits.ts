@@ -2,7 +2,7 @@
 export interface JournalLimits {
   /** Entries that wait for the store, over all sessions; beyond it `full` makes the runs wait. */
   readonly queueBytesMax: number;
-  /** What a replay reads and gives at a time. */
+  /** What a replay reads, and what a reader is given, at a time. */
   readonly pageEntriesMax: number;
   readonly pageBytesMax: number;
   /** A session whose process is silent for so long may be taken over. */
@@ -16,7 +16,8 @@ export interface JournalLimits {
 export const JOURNAL_LIMITS: JournalLimits = Object.freeze({
   queueBytesMax: 8_388_608,
   pageEntriesMax: 512,
-  pageBytesMax: 1_048_576,
+  // A page in UTF-8 and in frames is still below what a slow reader's buffer holds.
+  pageBytesMax: 262_144,
   leaseTtlMs: 15_000,
   leaseBeatMs: 5_000,
   renewalsMax: 1_000,

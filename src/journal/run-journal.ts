@@ -1,4 +1,4 @@
-import type { AgentEvent, LifecycleEvent, TerminalEvent } from './events.ts';
+import type { AgentEvent, LifecycleEvent, Payload, TerminalEvent } from './events.ts';
 import { encodeEvent, encodeText, envelopeHead, EventEntry, TextEntry } from './entry.ts';
 import { LeaseLostError } from './errors.ts';
 import type { JournalLog } from './log.ts';
@@ -6,6 +6,13 @@ import type { Session, SessionRun, Settlement } from './session.ts';
 import type { Writer } from './writer.ts';
 
 export type { Settlement } from './session.ts';
+
+/** An event that was appended and that the store is not known to have. */
+export interface UnstoredEvent {
+  readonly payload: Payload;
+  /** As {@link RunJournal.append} answered it: 0 when the session had failed before. */
+  readonly seq: number;
+}
 
 /** The right to write one run's entries. */
 export interface RunJournal {
@@ -17,11 +24,18 @@ export interface RunJournal {
   readonly lastSeq: number;
   /** Entries that came after the settlement or a failure and were dropped (INV-23). */
   readonly dropped: number;
+  /**
+   * What a failure of the session costs: the events that it lost or refused, in order, without what
+   * only streams (text, reasoning, progress). None that came after the settlement.
+   */
+  readonly unstored: readonly UnstoredEvent[];
   /** Queues an event. Answers its `seq`, or 0 when it was dropped. Throws only what is not JSON. */
   append(kind: 'agent', event: AgentEvent): number;
   append(kind: 'lifecycle', event: LifecycleEvent): number;
   /** The same for a `text_delta`, cheaper. */
   text(delta: string): number;
+  /** Queues the run's record, a JSON text: it is stored with the entries appended so far, or not. */
+  record(json: string): void;
   /**
    * Resolves when everything this run appended so far is durable. Rejects with
    * `StoreUnavailableError` or `LeaseLostError` once entries of its session were lost.
@@ -58,6 +72,7 @@ export class SessionRunJournal implements RunJournal, SessionRun {
   readonly #head: string;
   readonly #onFailure: ((error: Error) => void)[] = [];
   readonly #onLeaseLost: (() => void)[] = [];
+  #unstored: UnstoredEvent[] = [];
   #lastSeq = 0;
   #dropped = 0;
   #settlement: Promise<Settlement> | undefined;
@@ -83,13 +98,20 @@ export class SessionRunJournal implements RunJournal, SessionRun {
     return this.#dropped;
   }
 
+  get unstored(): readonly UnstoredEvent[] {
+    return this.#unstored;
+  }
+
   append(kind: 'agent' | 'lifecycle', event: AgentEvent | LifecycleEvent): number {
-    if (!this.#writable()) return this.#drop();
+    // The overloads pair each kind with its events.
+    const payload = { kind, event } as Payload;
+    if (!this.#writable()) return this.#refuse(payload);
     const eventJson = JSON.stringify(event); // May throw, so before a seq is minted.
     const seq = this.#session.next;
     const at = this.#deps.now();
     const json = encodeEvent(this.#head, { seq, at, kind, eventJson });
     const place = { sessionId: this.sessionId, runId: this.runId, seq, at };
+    this.#remember(payload, seq);
     return this.#queue(new EventEntry(place, kind, event, json));
   }
 
@@ -99,6 +121,12 @@ export class SessionRunJournal implements RunJournal, SessionRun {
     const at = this.#deps.now();
     const json = encodeText(this.#head, seq, at, delta);
     return this.#queue(new TextEntry(this.sessionId, this.runId, seq, at, delta, json));
+  }
+
+  record(json: string): void {
+    if (!this.#writable()) return;
+    this.#session.records.push({ runId: this.runId, record: json });
+    this.#deps.writer.list(this.#session, 0);
   }
 
   flushed(): Promise<void> {
@@ -171,6 +199,22 @@ export class SessionRunJournal implements RunJournal, SessionRun {
     return entry.seq;
   }
 
+  /** Kept until the store has it; what it has by now is let go. */
+  #remember(payload: Payload, seq: number): void {
+    if (STREAMED.has(payload.event.type)) return;
+    const { durable } = this.#session;
+    while (this.#unstored[0] !== undefined && this.#unstored[0].seq <= durable) {
+      this.#unstored.shift();
+    }
+    this.#unstored.push({ payload, seq });
+  }
+
+  #refuse(payload: Payload): number {
+    const ended = this.#settlement !== undefined || this.#release !== undefined;
+    if (!ended && !STREAMED.has(payload.event.type)) this.#unstored.push({ payload, seq: 0 });
+    return this.#drop();
+  }
+
   #drop(): number {
     this.#dropped += 1;
     return 0;
@@ -184,3 +228,6 @@ export class SessionRunJournal implements RunJournal, SessionRun {
     }
   }
 }
+
+/** Many, and worth nothing when they come late. */
+const STREAMED: ReadonlySet<string> = new Set(['text_delta', 'reasoning', 'tool_progress']);

@@ -1,4 +1,4 @@
-import type { Lease } from '../stores/store.ts';
+import type { Lease, RunLine } from '../stores/store.ts';
 import type { TerminalEvent } from './events.ts';
 import type { StoredEntry } from './reader.ts';
 
@@ -45,6 +45,8 @@ export class Session {
   readonly runs = new Set<SessionRun>();
   /** Minted and not yet given to the store. */
   queue: StoredEntry[] = [];
+  /** Records that go with the next entries. */
+  records: RunLine[] = [];
   readonly settles: SettleRequest[] = [];
   next: number;
   durable: number;

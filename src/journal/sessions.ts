@@ -32,6 +32,8 @@ export class Sessions {
   readonly #held = new Set<Session>();
   #beat: TimerHandle | undefined;
   #renewal: Promise<void> | undefined;
+  /** Every lease is given back, or being given back. */
+  #closed = false;
 
   constructor(deps: SessionsDeps) {
     this.#deps = deps;
@@ -60,7 +62,7 @@ export class Sessions {
 
   /** Takes a run out; with the last one the lease is given back. Never rejects. */
   async leave(session: Session, run: SessionRun): Promise<void> {
-    if (!session.runs.delete(run) || session.runs.size > 0) return;
+    if (!session.runs.delete(run) || session.runs.size > 0 || this.#closed) return;
     session.leaving = this.#giveBack([session]);
     await session.leaving;
   }
@@ -68,6 +70,7 @@ export class Sessions {
   /** Gives every lease back; runs that are still open fail. Never rejects. */
   async close(): Promise<void> {
     await Promise.all([...this.#opening.values()].map((opening) => opening.catch(() => undefined)));
+    this.#closed = true;
     const sessions = [...this.#held];
     await this.#giveBack(sessions);
     for (const session of sessions) this.#deps.writer.fail(session, new JournalClosedError());

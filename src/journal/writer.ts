@@ -139,14 +139,16 @@ export class Writer {
   }
 
   #outgoing(session: Session): Outgoing | undefined {
-    const entries = session.queue;
+    const { queue: entries, records } = session;
     session.queue = [];
+    if (records.length > 0) session.records = [];
     const firstSeq = session.next - entries.length;
     const terminal = this.#terminal(session);
     if (session.settles.length > 0) this.list(session, 0);
-    if (entries.length === 0 && terminal === undefined) return undefined;
+    if (entries.length + records.length === 0 && terminal === undefined) return undefined;
     const body = bodyOf(entries);
-    const part = { lease: session.lease, firstSeq, count: entries.length, body };
+    const lines = { lease: session.lease, firstSeq, count: entries.length, body };
+    const part = records.length === 0 ? lines : { ...lines, records };
     if (terminal === undefined) return { session, part, entries, terminal };
     return { session, part: { ...part, terminal: terminal.line }, entries, terminal };
   }

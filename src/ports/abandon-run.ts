@@ -1,8 +1,9 @@
-import type { RunOutcome } from '../../machines/vocabulary.ts';
+import type { ObligationRef, RunOutcome } from '../../machines/vocabulary.ts';
+import { recordFact } from '../facts/run-facts.ts';
 import type { Journal } from '../journal/journal.ts';
 import { releaseScope } from './release-run.ts';
 import type { RunScope, RunScopes } from './run-scope.ts';
-import { settle } from './settle-run.ts';
+import { causeOf, settle } from './settle-run.ts';
 
 export interface AbandonOptions {
   readonly scopes: RunScopes;
@@ -12,15 +13,14 @@ export interface AbandonOptions {
 
 /**
  * Ends a run whose chart is gone before it could: stopped as a straggler, or crashed. Its signal is
- * aborted, its end is stored and what it held is given back, so that no run is left a zombie.
+ * aborted, its end is stored with what it left open, and what it held is given back, so that no run
+ * is left a zombie. Never rejects.
  */
 export async function abandonRun(scope: RunScope, options: AbandonOptions): Promise<void> {
   const outcome = OUTCOMES[options.why];
-  scope.abort(
-    outcome.kind === 'failed' ? { kind: 'error', failure: outcome.failure } : { kind: 'shutdown' },
-  );
   try {
-    abandonObligations(scope);
+    stop(scope, outcome);
+    abandonAsked(scope);
     if (!scope.settled) await settle(scope, options.journal, outcome);
   } catch (error) {
     scope.log.error({ run_id: scope.runId, err: error }, 'An abandoned run could not be settled');
@@ -28,26 +28,40 @@ export async function abandonRun(scope: RunScope, options: AbandonOptions): Prom
   await releaseScope(options.scopes, scope, { evict: true });
 }
 
-/** What was asked and never answered is told as abandoned. */
-function abandonObligations(scope: RunScope): void {
-  const now = scope.clock.now();
-  for (const [key, { state, askedAt }] of scope.obligations) {
+/** What the chart would have told at a stop, unless it had begun one. */
+function stop(scope: RunScope, outcome: RunOutcome): void {
+  if (scope.stop.signal.aborted) return;
+  // Behind its last entry, or on the way to it, nothing is told any more.
+  const open = scope.journal.settled ? [] : openObligations(scope);
+  const cause = causeOf(outcome);
+  recordFact(scope, { type: 'run.stopping', cause, obligations: open.length });
+  for (const obligation of open) recordFact(scope, { type: 'obligation.asked', obligation });
+}
+
+/** What is under way, as the charts name it. */
+function openObligations({ work, executions, approvals, agent }: RunScope): ObligationRef[] {
+  const open: ObligationRef[] = work === undefined ? [] : [work];
+  for (const id of executions.keys()) {
+    open.push({ what: 'tool', id });
+    if (agent.executor === 'mcp') open.push({ what: 'mcp', id });
+  }
+  for (const [id, { outcome }] of approvals) {
+    if (outcome === undefined) open.push({ what: 'approval', id });
+  }
+  return open;
+}
+
+/** Nobody is left to hear an answer. */
+function abandonAsked(scope: RunScope): void {
+  for (const [key, { state }] of scope.obligations) {
     if (state !== 'asked') continue;
-    const [what, ...id] = key.split(':') as ['model' | 'tool' | 'mcp' | 'approval', ...string[]];
-    scope.obligations.set(key, { state: 'abandoned', askedAt });
-    scope.journal.append('lifecycle', {
-      type: 'obligation',
-      what,
-      id: id.join(':'),
-      state: 'abandoned',
-      waited_ms: now - askedAt,
-    });
+    const [what, ...id] = key.split(':') as [ObligationRef['what'], ...string[]];
+    const obligation = { what, id: id.join(':') };
+    recordFact(scope, { type: 'obligation.abandoned', obligation });
   }
 }
 
-const OUTCOMES: Readonly<
-  Record<AbandonOptions['why'], RunOutcome & { kind: 'failed' | 'cancelled' }>
-> = {
+const OUTCOMES: Readonly<Record<AbandonOptions['why'], RunOutcome>> = {
   shutdown: { kind: 'cancelled', cause: { kind: 'shutdown' } },
   crash: {
     kind: 'failed',

@@ -1,5 +1,6 @@
 import { fromPromise } from 'xstate';
 import type { RunRef } from '../../machines/run.contract.ts';
+import type { ObligationRef } from '../../machines/vocabulary.ts';
 import type { ServerStatus } from '../agent.ts';
 import type { ServerStatusFields } from '../journal/events.ts';
 import type { RunScope, RunScopes } from './run-scope.ts';
@@ -12,10 +13,18 @@ export function prepareRunPort(scopes: RunScopes) {
   return fromPromise<void, RunRef>(({ input, signal }) => {
     const scope = scopes.require(input.runId);
     const work = prepare(scope, AbortSignal.any([scope.stop.signal, signal]));
-    scope.setupDone = work.catch(() => {});
+    scope.work = SETUP;
+    scope.setupDone = work
+      .catch(() => {})
+      .finally(() => {
+        if (scope.work === SETUP) scope.work = undefined;
+      });
     return work;
   });
 }
+
+/** As the run's chart names it. */
+const SETUP: ObligationRef = { what: 'mcp', id: 'setup' };
 
 async function prepare(scope: RunScope, signal: AbortSignal): Promise<void> {
   const { agent, command, runId, journal } = scope;

@@ -19,8 +19,10 @@ export async function releaseScope(
   how: { readonly evict: boolean },
 ): Promise<void> {
   scopes.remove(scope);
+  scope.letGo();
   await step(scope, 'connections', () => scope.lease?.release(how) ?? Promise.resolve());
   await step(scope, 'lease', () => scope.journal.release());
+  scopes.released(scope);
 }
 
 async function step(scope: RunScope, what: string, release: () => Promise<void>): Promise<void> {

@@ -2,10 +2,11 @@ import type {
   ApprovalOutcome,
   ApprovalRequest,
   Failure,
+  ObligationRef,
   StopCause,
   Usage,
 } from '../../machines/vocabulary.ts';
-import type { Tool, ToolCall, ToolLease, ToolResult, ToolSpec } from '../agent.ts';
+import type { FinishReason, Tool, ToolCall, ToolLease, ToolResult, ToolSpec } from '../agent.ts';
 import type { Agent } from '../agents.ts';
 import type { ApprovalDesk } from '../hitl/approval-desk.ts';
 import type { Clock } from '../clock.ts';
@@ -79,12 +80,14 @@ export class RunScope {
   /** Open obligations by `what:id`, with the time they were asked at. */
   readonly obligations = new Map<string, { state: string; askedAt: number }>();
   readonly claims = new Map<string, { id: string; presence: boolean }>();
-  /** Entries that led to the end, in order. */
-  readonly evidence: number[] = [];
+  /** Entries that led to the end, in order. Replaced when some were lost and told again. */
+  evidence: number[] = [];
   /** Tool calls that ended since the last usage report. */
   unreported: string[] = [];
   usage: Usage = { promptTokens: 0, completionTokens: 0, totalTokens: 0 };
-  lastTurn: { usage: Usage; calls: readonly ToolCall[] } | undefined;
+  lastTurn:
+    | { usage: Usage; calls: readonly ToolCall[]; finish: FinishReason | undefined }
+    | undefined;
   lease: ToolLease | undefined;
   lastActivityAt: number;
   observers = 0;
@@ -93,7 +96,12 @@ export class RunScope {
   /** Settle when the run's own work (setup, model request) has really ended. Never reject. */
   setupDone: Promise<void> = Promise.resolve();
   modelDone: Promise<void> = Promise.resolve();
+  /** Its own work that is under way, as an obligation of a stop. */
+  work: ObligationRef | undefined;
   settled = false;
+  /** What it held is given back; it must not take anything any more. */
+  released = false;
+  readonly #onLost = new Set<() => void>();
   #tools: ReadonlyMap<string, Tool> = new Map();
   #specs: readonly ToolSpec[] = [];
 
@@ -151,6 +159,20 @@ export class RunScope {
     if (!this.stop.signal.aborted) this.stop.abort(new RunStoppedError(cause));
   }
 
+  /** `fn` hears if the run lets go without an end in the store. Gives how to stop listening. */
+  onLost(fn: () => void): () => void {
+    this.#onLost.add(fn);
+    return () => void this.#onLost.delete(fn);
+  }
+
+  /** From now on the run takes nothing; who waits for an end that is not stored is told. */
+  letGo(): void {
+    this.released = true;
+    if (this.settled) return;
+    for (const fn of this.#onLost) fn();
+    this.#onLost.clear();
+  }
+
   addUsage(usage: Usage): void {
     this.usage = {
       promptTokens: this.usage.promptTokens + usage.promptTokens,
@@ -169,6 +191,12 @@ export class RunScope {
 /** The live runs' scopes by run id. An entry is removed by the run that made it alone. */
 export class RunScopes {
   readonly #scopes = new Map<string, RunScope>();
+  readonly #onUnsettled: (runId: string) => void;
+
+  /** `onUnsettled` hears of each run that let go of everything and has no end in the store. */
+  constructor(onUnsettled: (runId: string) => void) {
+    this.#onUnsettled = onUnsettled;
+  }
 
   add(scope: RunScope): void {
     this.#scopes.set(scope.runId, scope);
@@ -187,6 +215,11 @@ export class RunScopes {
 
   remove(scope: RunScope): void {
     if (this.#scopes.get(scope.runId) === scope) this.#scopes.delete(scope.runId);
+  }
+
+  /** The run is over and holds nothing any more. */
+  released({ runId, settled }: RunScope): void {
+    if (!settled) this.#onUnsettled(runId);
   }
 
   values(): IterableIterator<RunScope> {

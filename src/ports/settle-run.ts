@@ -1,11 +1,13 @@
 import { fromPromise } from 'xstate';
 import type { SettleInput } from '../../machines/run.contract.ts';
-import type { RunOutcome, StopCause, StopKind } from '../../machines/vocabulary.ts';
+import type { Failure, RunOutcome, StopCause, StopKind } from '../../machines/vocabulary.ts';
+import type { FinishReason } from '../agent.ts';
 import { tellApprovalCompleted } from '../facts/approvals.ts';
 import { tellCallEnded } from '../facts/call-ended.ts';
-import type { TerminalEvent } from '../journal/events.ts';
+import type { ErrorFields, TerminalEvent } from '../journal/events.ts';
 import type { Journal } from '../journal/journal.ts';
 import { terminalRecord, usageFields } from '../facts/run-record.ts';
+import { reopenRun } from './reopen-run.ts';
 import type { RunScope, RunScopes } from './run-scope.ts';
 
 /** Tries at storing the end; the chart bounds them all together. */
@@ -24,48 +26,39 @@ export function settleRunPort(scopes: RunScopes, journal: Journal) {
   });
 }
 
-/** Closes what is open and stores the end, if need be on the session opened anew. */
+/**
+ * Closes what is open and stores the end, if need be on the session opened anew: after a failure a
+ * session takes nothing more, and a new one starts from what the store really has. Once a run.
+ */
 export async function settle(
   scope: RunScope,
   journal: Journal,
   outcome: RunOutcome,
 ): Promise<void> {
+  const heardLast = scope.journal.lastSeq;
   closeOpen(scope, outcome);
   tellUsage(scope);
-  const event = terminalEvent(scope, outcome);
-  for (let attempt = 1; !(await tryToSettle(scope, event, attempt)); attempt += 1) {
-    await pause(scope);
-    await reopen(scope, journal);
+  for (let attempt = 1; attempt <= TRIES_MAX; attempt += 1) {
+    try {
+      if (attempt === 1) return await storeEnd(scope, outcome, heardLast);
+      await pause(scope);
+      await reopenRun(scope, journal);
+      return await storeEnd(scope, outcome, 0);
+    } catch (error) {
+      scope.log.error({ run_id: scope.runId, attempt, err: error }, 'The end could not be stored');
+      if (attempt === TRIES_MAX) throw error;
+    }
   }
 }
 
-/** After a failure a session takes nothing more; a new one starts from what the store really has. */
-async function reopen(scope: RunScope, journal: Journal): Promise<void> {
-  try {
-    await scope.journal.release();
-    scope.journal = await journal.openRun(scope.sessionId, scope.runId);
-  } catch (error) {
-    scope.log.warn({ run_id: scope.runId, err: error }, 'The session could not be opened anew');
-  }
-}
-
-async function tryToSettle(
-  scope: RunScope,
-  event: TerminalEvent,
-  attempt: number,
-): Promise<boolean> {
-  try {
-    const { won } = await scope.journal.settle(event, (seq) =>
-      JSON.stringify(terminalRecord(scope, event, seq)),
-    );
-    scope.settled = true;
-    if (!won) scope.log.warn({ run_id: scope.runId }, 'The run had been settled before');
-    return true;
-  } catch (error) {
-    scope.log.error({ run_id: scope.runId, attempt, err: error }, 'The end could not be stored');
-    if (attempt >= TRIES_MAX) throw error;
-    return false;
-  }
+/** `heardLast` is the last entry before the end, where it is sure to be stored; else 0. */
+async function storeEnd(scope: RunScope, outcome: RunOutcome, heardLast: number): Promise<void> {
+  const event = terminalEvent(scope, outcome, heardLast);
+  const { won } = await scope.journal.settle(event, (seq) =>
+    JSON.stringify(terminalRecord(scope, event, seq)),
+  );
+  scope.settled = true;
+  if (!won) scope.log.warn({ run_id: scope.runId }, 'The run had been settled before');
 }
 
 /** Calls and approvals that nobody closed, so that the record tells the truth of each (INV-38). */
@@ -88,25 +81,46 @@ export function closeOpen(scope: RunScope, outcome: RunOutcome): void {
   }
 }
 
-export function terminalEvent(scope: RunScope, outcome: RunOutcome): TerminalEvent {
+function terminalEvent(scope: RunScope, outcome: RunOutcome, heardLast: number): TerminalEvent {
   const usage = usageFields(scope);
   const now = scope.clock.now();
   const end = {
     by: whoEnded(outcome),
     at: now,
     after_ms: now - (scope.startedAt ?? scope.createdAt),
-    evidence: scope.evidence,
+    evidence: evidenceOf(scope, outcome, heardLast),
   };
   switch (outcome.kind) {
     case 'finished':
-      return { type: 'finished', ...usage, end };
-    case 'failed': {
-      const { code, message, retryable } = outcome.failure;
-      return { type: 'failed', error: { code, message, retryable }, ...usage, end };
-    }
+      return { type: 'finished', ...finishFields(scope), ...usage, end };
+    case 'failed':
+      return { type: 'failed', error: errorFields(outcome.failure), ...usage, end };
     case 'cancelled':
       return { type: 'cancelled', ...reasonOf(outcome.cause), ...usage, end };
   }
+}
+
+/** What the model said of its last turn: an answer that was cut short must not look whole. */
+function finishFields({ lastTurn }: RunScope): { finish_reason?: FinishReason } {
+  return lastTurn?.finish === undefined ? {} : { finish_reason: lastTurn.finish };
+}
+
+/** An end that nothing explains but what came before it, such as a model call that failed. */
+function evidenceOf(
+  { evidence }: RunScope,
+  { kind }: RunOutcome,
+  heardLast: number,
+): readonly number[] {
+  return evidence.length > 0 || kind === 'finished' || heardLast === 0 ? evidence : [heardLast];
+}
+
+function errorFields({ code, message, retryable, retryAfterMs }: Failure): ErrorFields {
+  return {
+    code,
+    message,
+    retryable,
+    ...(retryAfterMs !== undefined && { retry_after_ms: retryAfterMs }),
+  };
 }
 
 function reasonOf(cause: StopCause) {
@@ -150,7 +164,8 @@ function whoEnded(outcome: RunOutcome): string {
 /** Failures that are no provider's. */
 const OURS = new Set(['internal_error', 'turn_limit', 'store_unavailable', 'owner_lost']);
 
-function causeOf(outcome: RunOutcome): StopCause {
+/** Why what is still open is closed. */
+export function causeOf(outcome: RunOutcome): StopCause {
   if (outcome.kind === 'cancelled') return outcome.cause;
   if (outcome.kind === 'failed') return { kind: 'error', failure: outcome.failure };
   return { kind: 'client_tool' };

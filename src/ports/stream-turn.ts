@@ -3,6 +3,7 @@ import type { AttemptRef, TurnEvent } from '../../machines/turn.machine.ts';
 import type {
   ApprovalRequest,
   Failure,
+  ObligationRef,
   ToolCallRequest,
   Usage,
 } from '../../machines/vocabulary.ts';
@@ -25,7 +26,12 @@ export function streamTurnPort(deps: StreamTurnDeps) {
     const scope = deps.scopes.require(input.runId);
     const abandoned = new AbortController();
     const attempt = new Attempt(scope, deps, abandoned.signal, sendBack);
-    scope.modelDone = attempt.run();
+    // As the run's chart names it.
+    const work: ObligationRef = { what: 'model', id: `turn-${input.turn}` };
+    scope.work = work;
+    scope.modelDone = attempt.run().finally(() => {
+      if (scope.work === work) scope.work = undefined;
+    });
     return () => {
       if (!attempt.ended) abandoned.abort(new Error('the attempt was abandoned'));
     };
@@ -90,9 +96,9 @@ class Attempt {
 
   #answered(): void {
     const { conversation } = this.#scope;
-    const { calls, answer, reported } = this.#sink;
+    const { calls, answer, reported, finished: finish } = this.#sink;
     conversation.addAnswer(answer, calls);
-    this.#scope.lastTurn = { usage: reported ?? NO_USAGE, calls };
+    this.#scope.lastTurn = { usage: reported ?? NO_USAGE, calls, finish };
     this.#reportUsage(reported);
     this.#end({ type: 'turn.answered', calls: calls.map((call) => this.#toRequest(call)) });
   }
@@ -101,12 +107,33 @@ class Attempt {
     this.#reportUsage(this.#sink.reported);
     if (this.#sink.answer !== '') this.#scope.conversation.addAnswer(this.#sink.answer, []);
     if (signal.aborted) return; // The chart has left; it knows why.
+    const failure = toFailure(error, this.#scope);
+    this.#tellFailed(error, failure);
     this.#end({
       type: 'turn.failed',
-      failure: toFailure(error, this.#scope),
+      failure,
       begun: this.#sink.begun,
       jitter: this.#deps.random(),
     });
+  }
+
+  /** The caller reads a general sentence; here is what stands behind it, free of secrets. */
+  #tellFailed(error: unknown, { code, message, status, retryable }: Failure): void {
+    if (!(error instanceof ModelError)) return;
+    const { log, runId, agent } = this.#scope;
+    const cause = error.cause instanceof Error ? error.cause.message : undefined;
+    log.warn(
+      {
+        run_id: runId,
+        model: `${agent.model.provider}/${agent.model.model}`,
+        code,
+        ...(status !== undefined && { status }),
+        retryable,
+        reason: message,
+        ...(cause !== undefined && { upstream: cause }),
+      },
+      'A model call failed',
+    );
   }
 
   #reportUsage(usage: Usage | undefined): void {

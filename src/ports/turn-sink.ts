@@ -1,5 +1,6 @@
 import type { Usage } from '../../machines/vocabulary.ts';
 import type { FinishReason, ModelSink, ToolCall } from '../agent.ts';
+import { isTooDeep } from '../json-depth.ts';
 import type { RunScope } from './run-scope.ts';
 
 /**
@@ -81,12 +82,15 @@ export class TurnSink implements ModelSink {
   }
 }
 
-/** The arguments as an object; undefined when the model's text is not one. An empty text is `{}`. */
+/**
+ * The arguments as an object; undefined when the model's text is not one, or is one that nests
+ * deeper than what writes it again can follow. An empty text is `{}`.
+ */
 export function parseArguments(text: string): Record<string, unknown> | undefined {
   if (text.trim() === '') return {};
   try {
     const value: unknown = JSON.parse(text);
-    return isRecord(value) ? value : undefined;
+    return isRecord(value) && !isTooDeep(value) ? value : undefined;
   } catch {
     return undefined;
   }

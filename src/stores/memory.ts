@@ -94,7 +94,7 @@ class MemoryStore implements Store {
     this.ping();
     const held = (this.#leases.get(run.sessionId)?.owner ?? '') !== '';
     if (lease === undefined ? held : !this.#isCurrent(lease)) return false;
-    this.#runs.set(run.runId, { ...run, settledSeq: this.#runs.get(run.runId)?.settledSeq });
+    this.#putRun(run);
     return true;
   }
 
@@ -151,11 +151,18 @@ class MemoryStore implements Store {
     const row = this.#sessions.get(part.lease.key) ?? { groups: [], head: 0, floor: 0 };
     if (row.head !== part.firstSeq - 1) return { status: 'conflict', head: row.head };
     this.#sessions.set(part.lease.key, row);
+    for (const { runId, record } of part.records ?? []) {
+      this.#putRun({ runId, sessionId: part.lease.key, record });
+    }
     const settledSeq = part.terminal && this.#runs.get(part.terminal.runId)?.settledSeq;
     const settles = part.terminal !== undefined && settledSeq === undefined;
     this.#push(row, groupOf(part, { settles }));
     if (settles) this.#settle(part, row.head);
     return settledSeq === undefined ? WRITTEN : { status: 'lost', settledSeq };
+  }
+
+  #putRun(run: Omit<StoredRun, 'settledSeq'>): void {
+    this.#runs.set(run.runId, { ...run, settledSeq: this.#runs.get(run.runId)?.settledSeq });
   }
 
   #push(row: SessionRow, group: Group): void {

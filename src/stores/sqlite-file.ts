@@ -1,6 +1,7 @@
-import { mkdirSync } from 'node:fs';
+import { statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
+import { makeDirectory } from '../directories.ts';
 import { StoreError } from './store.ts';
 
 /** What survives what: `process` a killed process, `power` a lost machine too, at an fsync a group. */
@@ -23,12 +24,15 @@ export const SCHEMA_VERSION = 1;
  * to `journal`, where one row holds many of a session. An entry may be in both for a moment and
  * counts once. Ids of `tail` are dense and never used twice, so that a reader knows how far it has
  * read; therefore its newest row is never deleted.
+ *
+ * `journal` has row ids: in a table without them every key that is passed by on the way to another
+ * is read with the whole row that it belongs to, and these rows are long.
  */
 const SCHEMA = `
   CREATE TABLE journal (
     session_id TEXT NOT NULL, first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL,
     body TEXT NOT NULL, PRIMARY KEY (session_id, first_seq)
-  ) STRICT, WITHOUT ROWID;
+  ) STRICT;
   CREATE TABLE tail (
     id INTEGER PRIMARY KEY, parts TEXT NOT NULL, body TEXT NOT NULL
   ) STRICT;
@@ -54,12 +58,13 @@ export class SqliteFile {
   readonly #db: DatabaseSync;
   readonly #begin: StatementSync;
   readonly #commit: StatementSync;
+  readonly #identity: string | undefined;
 
   /** Throws {@link StoreError} when the file cannot be used as it is. */
   constructor({ path, durability, busyMs }: SqliteOptions) {
     this.path = resolve(path);
     try {
-      mkdirSync(dirname(this.path), { recursive: true });
+      makeDirectory(dirname(this.path));
       this.#db = new DatabaseSync(this.path, { timeout: busyMs });
     } catch (error) {
       throw openError(this.path, error);
@@ -68,6 +73,7 @@ export class SqliteFile {
       prepareFile(this.#db, this.path, durability);
       this.#begin = this.#db.prepare('BEGIN IMMEDIATE');
       this.#commit = this.#db.prepare('COMMIT');
+      this.#identity = identityOf(this.path);
     } catch (error) {
       this.#db.close();
       throw error instanceof StoreError ? error : openError(this.path, error);
@@ -102,6 +108,18 @@ export class SqliteFile {
     }
   }
 
+  /**
+   * Throws `StoreError` when the file is no longer the one that was opened. SQLite goes on with a
+   * file that was deleted or replaced as if nothing had happened, and all of it is lost at the end.
+   */
+  checkInPlace(): void {
+    if (identityOf(this.path) === this.#identity) return;
+    const reason =
+      'its file was deleted or replaced while it was in use, and what is written now is lost. ' +
+      'Stop the server, put the file back if you have it, and start again.';
+    throw new StoreError(`The database ${this.path}: ${reason}`, { reason });
+  }
+
   /** Lets SQLite checkpoint by itself at a commit that leaves so many pages in the log; 0 never. */
   checkpointAfter(pages: number): void {
     this.#db.exec(`PRAGMA wal_autocheckpoint = ${pages}`);
@@ -113,7 +131,9 @@ export class SqliteFile {
 
   #mapped(error: unknown): StoreError {
     if (!this.#db.isOpen) return new StoreError('The SQLite store is closed.', { cause: error });
-    return new StoreError(`The database ${this.path}: ${remedyOf(error)}`, { cause: error });
+    const remedy = remedyOf(error);
+    const reason = isKnown(error) ? remedy : 'the database reports an error; the log has it.';
+    return new StoreError(`The database ${this.path}: ${remedy}`, { cause: error, reason });
   }
 }
 
@@ -151,6 +171,12 @@ function migrate(db: DatabaseSync, path: string): void {
   }
 }
 
+/** Which file stands at `path`; undefined when there is none. */
+function identityOf(path: string): string | undefined {
+  const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
+  return stat && `${stat.dev}:${stat.ino}`;
+}
+
 const versionOf = (db: DatabaseSync): number =>
   (db.prepare('PRAGMA user_version').get() as { user_version: number }).user_version;
 
@@ -164,7 +190,7 @@ const REMEDIES: Readonly<Record<number, string>> = {
   8: 'it cannot be written. Give the process the right to write the file and its directory.',
   10: 'the disk reports an input or output error. Check the disk.',
   11: 'it is damaged. Restore it from a copy, or name another data directory.',
-  13: 'the disk is full. Make room and start again.',
+  13: 'the disk is full. Make room on it.',
   14: 'the file cannot be opened. Check that its directory exists and may be read and written.',
   26: 'the file is not a SQLite database. Name another data directory, or move the file away.',
 };
@@ -172,13 +198,20 @@ const REMEDIES: Readonly<Record<number, string>> = {
 const FILE_REMEDIES: Readonly<Record<string, string>> = {
   EACCES: 'no right to make its directory. Give the process that right, or name another directory.',
   EEXIST: 'a file stands where its directory should be. Name another data directory.',
-  ENOSPC: 'the disk is full. Make room and start again.',
+  ENOENT: 'its directory cannot be made there. Name another data directory.',
+  ENOSPC: 'the disk is full. Make room on it.',
   ENOTDIR: 'a file stands where its directory should be. Name another data directory.',
+  EPERM: 'no right to make its directory. Give the process that right, or name another directory.',
   EROFS: 'the file system is read-only. Name another data directory.',
 };
 
 function remedyOf(error: unknown): string {
+  return knownRemedy(error) ?? (error instanceof Error ? error.message : String(error));
+}
+
+const isKnown = (error: unknown): boolean => knownRemedy(error) !== undefined;
+
+function knownRemedy(error: unknown): string | undefined {
   const { errcode, code } = (error ?? {}) as { errcode?: number; code?: string };
-  const known = errcode === undefined ? FILE_REMEDIES[code ?? ''] : REMEDIES[errcode & 0xff];
-  return known ?? (error instanceof Error ? error.message : String(error));
+  return errcode === undefined ? FILE_REMEDIES[code ?? ''] : REMEDIES[errcode & 0xff];
 }

@@ -24,7 +24,7 @@ export class SqliteLeases {
       `INSERT INTO leases VALUES (?1, ?2, 1, ?3 + ?4)
        ON CONFLICT (key) DO UPDATE SET
          owner = excluded.owner, generation = generation + 1, expires_at = excluded.expires_at
-       WHERE owner IN ('', excluded.owner) OR expires_at <= ?3
+       WHERE owner IN ('', excluded.owner, ?5) OR expires_at <= ?3
        RETURNING generation`,
     );
     this.#get = file.prepare(
@@ -36,9 +36,11 @@ export class SqliteLeases {
     );
   }
 
-  /** Inside a transaction. */
-  acquire({ key, owner, now, ttlMs }: AcquireRequest): AcquireOutcome {
-    const row = this.#acquire.get(key, owner, now, ttlMs) as { generation: number } | undefined;
+  /** Inside a transaction. A lease of `goneOwner` counts as expired. */
+  acquire({ key, owner, now, ttlMs }: AcquireRequest, goneOwner = ''): AcquireOutcome {
+    const row = this.#acquire.get(key, owner, now, ttlMs, goneOwner) as
+      | { generation: number }
+      | undefined;
     if (row !== undefined) {
       return { acquired: true, lease: { key, owner, generation: row.generation } };
     }

@@ -6,6 +6,7 @@ import { SqliteCheckpointer } from './sqlite-checkpointer.ts';
 import { type Durability, SqliteFile } from './sqlite-file.ts';
 import { SqliteLeases } from './sqlite-leases.ts';
 import { MOVE_LIMITS, type MoveLimits, SqliteMover } from './sqlite-mover.ts';
+import { SqliteOwners } from './sqlite-owners.ts';
 import { SqliteRuns } from './sqlite-runs.ts';
 import { SqliteTail, type TailPart } from './sqlite-tail.ts';
 import {
@@ -55,6 +56,7 @@ class SqliteStore implements Store {
   readonly #tail: SqliteTail;
   readonly #mover: SqliteMover;
   readonly #leases: SqliteLeases;
+  readonly #owners: SqliteOwners;
   readonly #runs: SqliteRuns;
   readonly #checkpointer: SqliteCheckpointer;
   readonly #dataVersion: StatementSync;
@@ -66,6 +68,7 @@ class SqliteStore implements Store {
     this.#tail = new SqliteTail(file, this.#archive);
     this.#mover = new SqliteMover(this.#tail, this.#archive, limits);
     this.#leases = new SqliteLeases(file);
+    this.#owners = new SqliteOwners(file.path);
     this.#runs = new SqliteRuns(file);
     this.#checkpointer = new SqliteCheckpointer(file);
     this.#dataVersion = file.prepare('PRAGMA data_version');
@@ -128,9 +131,14 @@ class SqliteStore implements Store {
     return this.#file.guard(() => this.#runs.list(query));
   }
 
+  /** A session is not begun in a file that will be gone. */
   acquire(request: AcquireRequest): AcquireOutcome {
+    this.#file.guard(() => this.#file.checkInPlace());
     this.#leases.forget(request.key);
-    return this.#file.write(() => this.#leases.acquire(request));
+    this.#owners.hold(request.owner, request.now);
+    const outcome = this.#file.write(() => this.#leases.acquire(request));
+    if (outcome.acquired || !this.#owners.isGone(outcome.owner)) return outcome;
+    return this.#file.write(() => this.#leases.acquire(request, outcome.owner));
   }
 
   renew(leases: readonly Lease[], expiresAt: number): readonly boolean[] {
@@ -141,13 +149,22 @@ class SqliteStore implements Store {
     return this.#leases.release(leases);
   }
 
+  join(owner: string, now: number): number {
+    this.#owners.hold(owner, now);
+    return this.#owners.others();
+  }
+
   ping(): void {
-    this.#file.guard(() => this.#dataVersion.get());
+    this.#file.guard(() => {
+      this.#dataVersion.get();
+      this.#file.checkInPlace();
+    });
   }
 
   async close(): Promise<void> {
     await this.#checkpointer.close();
     this.#file.close();
+    this.#owners.close();
   }
 
   /** Takes notice of what other connections did since the last call. */
@@ -164,6 +181,9 @@ class SqliteStore implements Store {
     if (!this.#leases.isCurrent(part.lease)) return FENCED;
     const head = this.#head(sessionId);
     if (head !== part.firstSeq - 1) return { status: 'conflict', head };
+    for (const { runId, record } of part.records ?? []) {
+      this.#runs.put({ runId, sessionId, record });
+    }
     const settledSeq =
       part.terminal && this.#runs.settle(part.terminal, sessionId, lastSeqOf(part));
     const group = groupOf(part, { settles: settledSeq === undefined });

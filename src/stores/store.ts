@@ -28,6 +28,12 @@ export interface TerminalLine {
   readonly record?: string;
 }
 
+/** A run's record while it lives. */
+export interface RunLine {
+  readonly runId: string;
+  readonly record: string;
+}
+
 /** Consecutive entries of one session. A group of parts is one transaction. */
 export interface AppendPart {
   /** Its key is the session; checked in the same transaction. */
@@ -38,6 +44,8 @@ export interface AppendPart {
   /** The envelopes' JSON joined by line feeds, which JSON itself never contains. */
   readonly body: string;
   readonly terminal?: TerminalLine;
+  /** Replaced in the same transaction whenever the lines are written; before a terminal's record. */
+  readonly records?: readonly RunLine[];
 }
 
 /**
@@ -129,7 +137,10 @@ export type AcquireOutcome =
   | { readonly acquired: false; readonly owner: string; readonly expiresAt: number };
 
 export interface LeaseStore {
-  /** Succeeds when the key is free, expired, or already the owner's; each success is a generation. */
+  /**
+   * Succeeds when the key is free, expired, already the owner's, or that of an owner which the engine
+   * knows to be gone; each success is a generation.
+   */
   acquire(request: AcquireRequest): Awaitable<AcquireOutcome>;
   /**
    * Moves the expiry of each lease to `expiresAt`, false where the token is stale. A lease that has
@@ -151,6 +162,11 @@ export interface Store extends JournalStore, RunStore, LeaseStore {
   /** `memory`, `sqlite`, … as `/health` names it. */
   readonly backend: string;
   readonly bus: Bus;
+  /**
+   * Shows that `owner` lives, from now until `close`, and answers how many others use the store that
+   * are not of this process. An engine that cannot tell has none.
+   */
+  join?(owner: string, now: number): Awaitable<number>;
   /** Rejects when the store cannot be reached. */
   ping(): Awaitable<void>;
   /** After it every call fails. A second one does nothing. */
@@ -160,9 +176,12 @@ export interface Store extends JournalStore, RunStore, LeaseStore {
 /** What went wrong in an engine, as a sentence that says what to do about it. */
 export class StoreError extends SupervisorError {
   override readonly name = 'StoreError';
+  /** The message for those who may not know where the store is: it names no path. */
+  readonly reason: string | undefined;
 
-  constructor(message: string, options?: { cause?: unknown }) {
+  constructor(message: string, options: { cause?: unknown; reason?: string } = {}) {
     super('store_unavailable', message, options);
+    this.reason = options.reason;
   }
 }
 

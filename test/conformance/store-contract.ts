@@ -176,6 +176,37 @@ export function storeContract(name: string, open: () => Promise<Store> | Store):
       });
     });
 
+    it('puts records with the lines of a part, or neither', async () => {
+      const lease = await acquire(store, 's');
+      const records = [
+        { runId: 'r', record: '{"v":1}' },
+        { runId: 'q', record: '{"v":2}' },
+      ];
+
+      await store.append([{ ...partOf(lease, 1, 1), records }]);
+      await store.append([{ ...partOf(lease, 9, 1), records: [{ runId: 'hole', record: '{}' }] }]);
+      await store.release([lease]);
+      await store.append([{ ...partOf(lease, 2, 1), records: [{ runId: 'late', record: '{}' }] }]);
+
+      expect(await store.listRecords({ limit: 9 })).toEqual([
+        { ...record('r'), settledSeq: undefined },
+        { ...record('q'), record: '{"v":2}', settledSeq: undefined },
+      ]);
+    });
+
+    it('puts records without lines too, and the one of a terminal last', async () => {
+      const lease = await acquire(store, 's');
+      const records = [{ runId: 'r', record: '{"v":1}' }];
+
+      expect(await store.append([{ ...partOf(lease, 1, 0), records }])).toEqual([
+        { status: 'written' },
+      ]);
+      expect(await store.head('s')).toBe(0);
+      await store.append([{ ...terminalAfter(lease, 1, 'r', '{"v":2}'), records }]);
+
+      expect(await store.getRecord('r')).toMatchObject({ record: '{"v":2}', settledSeq: 1 });
+    });
+
     it('settles a run whose record was never put, and keeps the record of one without a new one', async () => {
       const lease = await acquire(store, 's');
       await store.putRecord(record('kept'), lease);

@@ -66,14 +66,12 @@ describe('a stop request', () => {
   });
 
   it('that cannot be made durable is refused and stops nothing (INV-11)', async () => {
-    const world = new RunWorld({
-      store: storeWith({
-        putRecord: () => {
-          throw new Error('disk full');
-        },
-      }),
-    });
+    const change: { putRecord?: Store['putRecord'] } = {};
+    const world = new RunWorld({ store: storeWith(change) });
     const run = await world.start();
+    change.putRecord = () => {
+      throw new Error('disk full');
+    };
     await expect(world.supervisor.cancel(run.runId, {})).rejects.toBeInstanceOf(
       StoreUnavailableError,
     );

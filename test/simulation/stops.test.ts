@@ -218,6 +218,16 @@ describe('a failure', () => {
     await world.expectSound();
   });
 
+  it('keeps how long the provider asked to be left alone', async () => {
+    const world = new RunWorld();
+    const run = await world.start();
+    const told = { code: 'provider_rate_limited', message: 'Later.', retryable: true };
+    world.model.turn.fail(new ModelError({ ...told, status: 429, retryAfterMs: 60_000 }));
+    expect((await run.event('failed')).error).toEqual({ ...told, retry_after_ms: 60_000 });
+    expect((await run.record()).end?.error).toEqual(told);
+    await world.expectSound();
+  });
+
   it('before the first chunk is tried again, three times in all (TU2)', async () => {
     const world = new RunWorld();
     const run = await world.start();

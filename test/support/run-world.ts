@@ -3,9 +3,10 @@ import type { RunLimits } from '../../machines/vocabulary.ts';
 import type { ToolSource } from '../../src/agent.ts';
 import { createSupervisor } from '../../src/create-supervisor.ts';
 import type { RunRecord, StartRun, SupervisorHandle } from '../../src/handle.ts';
+import type { Ids } from '../../src/ids.ts';
 import type { Envelope, JournalEvent } from '../../src/journal/events.ts';
 import { checkJournal } from '../../src/journal/invariants.ts';
-import { createLog } from '../../src/log.ts';
+import { createLog, type Log } from '../../src/log.ts';
 import { createMemoryStore } from '../../src/stores/memory.ts';
 import type { Store } from '../../src/stores/store.ts';
 import { createCountingIds } from '../../src/testing/ids.ts';
@@ -23,11 +24,15 @@ export interface RunWorldOptions {
   readonly runsMax?: number;
   readonly store?: Store;
   readonly source?: ToolSource;
+  /** Epoch milliseconds at which its clock stands. */
+  readonly startMs?: number;
+  readonly ids?: Ids;
+  readonly log?: Log;
 }
 
 /** A whole supervisor in this process: real charts, ports and journal; time, model and tools are the test's. */
 export class RunWorld {
-  readonly clock: VirtualClock = createVirtualClock(1_800_000_000_000);
+  readonly clock: VirtualClock;
   readonly model = new ManualModel();
   readonly tools = new ManualTools();
   readonly store: Store;
@@ -36,6 +41,7 @@ export class RunWorld {
 
   constructor(options: RunWorldOptions = {}) {
     const { tools = [], limits, graceMs, runsMax, toolTimeoutMs, approvalTimeoutMs } = options;
+    this.clock = createVirtualClock(options.startMs ?? 1_800_000_000_000);
     this.store = options.store ?? readableAtEnd(createMemoryStore());
     this.supervisor = createSupervisor({
       agents: [
@@ -53,8 +59,8 @@ export class RunWorld {
       ],
       store: this.store,
       clock: this.clock,
-      ids: createCountingIds(),
-      log: createLog({ level: 'silent' }),
+      ids: options.ids ?? createCountingIds(),
+      log: options.log ?? createLog({ level: 'silent' }),
       ...(graceMs !== undefined && { graceMs }),
       ...(runsMax !== undefined && { runsMax }),
     });
@@ -153,7 +159,6 @@ export class SimulatedRun {
 
   async cancel(message?: string): Promise<void> {
     const done = this.#world.supervisor.cancel(this.runId, { ...(message && { message }) });
-    await this.#world.clock.settle();
-    await done;
+    await Promise.all([done, this.#world.clock.settle()]);
   }
 }

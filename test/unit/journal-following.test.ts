@@ -63,6 +63,34 @@ describe('journal: following live', () => {
     expect(sink.batches.map((batch) => batch.length)).toEqual([3]);
   });
 
+  it('gives no more than a page at a time, however much one turn brought', async () => {
+    const { run, turns, follow } = await writtenWorld(0, { limits: { pageBytesMax: 1_000 } });
+    const sink = follow();
+    for (const size of [300, 300, 300, 2_000, 1, 1]) run.text('x'.repeat(size));
+    await turns.all();
+
+    expect(sink.batches.map((batch) => batch.map(({ seq }) => seq))).toEqual([
+      [1, 2],
+      [3],
+      [4],
+      [5, 6],
+    ]);
+  });
+
+  it('keeps what a full reader was not given yet, of what one turn brought', async () => {
+    const { run, turns, follow } = await writtenWorld(0, { limits: { pageBytesMax: 1_000 } });
+    const sink = follow();
+    sink.room = 1;
+    for (let n = 0; n < 6; n += 1) run.text('x'.repeat(300));
+    await turns.all();
+    expect(sink.seqs).toEqual([1, 2]);
+    sink.room = Number.POSITIVE_INFINITY;
+    sink.resume();
+    await turns.all();
+
+    expect(sink.seqs).toEqual([1, 2, 3, 4, 5, 6]);
+  });
+
   it('gives the terminal entry as the last of its group', async () => {
     const { run, turns, follow } = await writtenWorld(0);
     const sink = follow();

@@ -23,6 +23,21 @@ describe('journal: leases', () => {
     expect(store.acquire(taking('other', NOW))).toMatchObject({ acquired: true });
   });
 
+  it('asks nothing of its store for a run that lets go after the close', async () => {
+    const { journal, store } = journalWorld();
+    const run = await journal.openRun('s', 'r');
+    const released: number[] = [];
+    const { release } = store;
+    store.release = (leases) => {
+      released.push(leases.length);
+      return release.call(store, leases);
+    };
+    await journal.close();
+    await run.release();
+    expect(released).toEqual([1]);
+    expect(store.acquire(taking('other', NOW))).toMatchObject({ acquired: true });
+  });
+
   it('opens runs of one session at the same time with one lease', async () => {
     const { journal, store } = journalWorld();
     const runs = await Promise.all(['a', 'b', 'c'].map((id) => journal.openRun('s', id)));

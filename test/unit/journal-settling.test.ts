@@ -200,6 +200,63 @@ describe('journal: records', () => {
     expect(await journal.getRecord('unknown')).toBeUndefined();
   });
 
+  it('stores the record of a run with its entries, in their transaction', async () => {
+    const { journal, store, turns } = journalWorld();
+    const run = await journal.openRun('s', 'r');
+    run.append('lifecycle', started);
+    run.record('{"v":1}');
+    expect(await journal.getRecord('r')).toBeUndefined();
+    await turns.all();
+    await run.flushed();
+
+    expect(await journal.getRecord('r')).toMatchObject({
+      record: '{"v":1}',
+      settledSeq: undefined,
+    });
+    expect(store.appends).toBe(1);
+  });
+
+  it('stores a record once, so that a later one stays', async () => {
+    const { journal, turns } = journalWorld();
+    const run = await journal.openRun('s', 'r');
+    run.record('{"v":1}');
+    await turns.all();
+    await journal.putRecord('r', 's', '{"v":2}');
+    run.text('x');
+    await turns.all();
+
+    expect(await journal.getRecord('r')).toMatchObject({ record: '{"v":2}' });
+  });
+
+  it('stores a record that comes alone, and one that comes with the end under it', async () => {
+    const { journal, turns } = journalWorld();
+    const run = await journal.openRun('s', 'r');
+    run.record('{"v":1}');
+    await turns.all();
+    expect(await journal.getRecord('r')).toMatchObject({ record: '{"v":1}' });
+    run.record('{"v":2}');
+    await Promise.all([run.settle(finished, () => '{"v":3}'), turns.all()]);
+
+    expect(await journal.getRecord('r')).toMatchObject({ record: '{"v":3}', settledSeq: 1 });
+  });
+
+  it('takes no record after the end, and loses one with the entries of its group', async () => {
+    const { journal, store, turns } = journalWorld();
+    const [ended, failing] = [await journal.openRun('s', 'ended'), await journal.openRun('s', 'f')];
+    await Promise.all([ended.settle(finished, () => '{"end":1}'), turns.all()]);
+    ended.record('{"v":1}');
+    await turns.all();
+    store.fates = ['refused'];
+    failing.record('{"v":1}');
+    failing.append('lifecycle', started);
+    await turns.all();
+    failing.record('{"v":2}');
+    await turns.all();
+
+    expect(await journal.getRecord('ended')).toMatchObject({ record: '{"end":1}' });
+    expect(await journal.getRecord('f')).toBeUndefined();
+  });
+
   it('maps a store that cannot be reached', async () => {
     const { journal, store } = journalWorld();
     await store.close();

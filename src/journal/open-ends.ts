@@ -1,0 +1,146 @@
+import type {
+  AgentEvent,
+  ApprovalOutcomeFields,
+  JournalEvent,
+  LifecycleEvent,
+  Payload,
+} from './events.ts';
+
+type EventOf<Type extends JournalEvent['type']> = Extract<JournalEvent, { type: Type }>;
+
+/** How a run ends that nobody is left to speak for. */
+export interface Ending {
+  /** Why, in words, for the error of a call. */
+  readonly text: string;
+  /** Epoch milliseconds up to which durations count. */
+  readonly at: number;
+}
+
+interface Call {
+  readonly name: string;
+  readonly requestedAt: number;
+  started: boolean;
+  /** How its latest approval ended; `open` while it has not. */
+  approval: ApprovalOutcomeFields | 'open' | undefined;
+}
+
+/**
+ * What the stored entries of one run have begun and not ended. Read them in order, from the run's
+ * first to any later one; what is then still open can be closed so that the journal is sound. It is
+ * for runs whose process is gone: nothing but the entries is known of them.
+ *
+ * OE1. A call that the caller executes is the caller's to end.
+ * OE2. Nothing is told twice: what has an end in the entries is left as it is.
+ * OE3. A call that may have been executed has an unknown effect: one that had started, and one that
+ *      nobody held back, because what it did last may not have reached the store.
+ */
+export class OpenEnds {
+  readonly #calls = new Map<string, Call>();
+  readonly #approvals = new Map<string, { event: EventOf<'approval_requested'>; at: number }>();
+  readonly #obligations = new Map<string, { event: EventOf<'obligation'>; at: number }>();
+
+  /** The run's next entry. */
+  note(event: JournalEvent, at: number): void {
+    switch (event.type) {
+      case 'tool_requested':
+        if (event.client !== true) this.#request(event.tool_id, event.tool_name, at);
+        return;
+      case 'tool_start':
+        return this.#change(event.tool_id, { started: true });
+      case 'tool_complete':
+        this.#calls.delete(event.tool_id);
+        return;
+      case 'approval_requested':
+        this.#approvals.set(event.decision_id, { event, at });
+        return this.#change(event.tool_call_id, { approval: 'open' });
+      case 'approval_completed':
+        this.#approvals.delete(event.decision_id);
+        return this.#change(event.tool_call_id, { approval: event.outcome });
+      case 'obligation':
+        return this.#noteObligation(event, at);
+      default:
+    }
+  }
+
+  /** What must be told before the terminal entry, in order. Changes nothing here. */
+  close(ending: Ending): readonly Payload[] {
+    const approvals = [...this.#approvals.values()].map(({ event, at }) =>
+      agent(cancelled(event, at, ending)),
+    );
+    const calls = [...this.#calls].map(([id, call]) => agent(completed(id, call, ending)));
+    const obligations = [...this.#obligations.values()].map(({ event, at }) =>
+      lifecycle({ ...event, state: 'abandoned', waited_ms: since(at, ending) }),
+    );
+    return [...approvals, ...calls, ...obligations];
+  }
+
+  #request(id: string, name: string, requestedAt: number): void {
+    this.#calls.set(id, { name, requestedAt, started: false, approval: undefined });
+  }
+
+  #change(id: string, change: Partial<Call>): void {
+    const call = this.#calls.get(id);
+    if (call !== undefined) Object.assign(call, change);
+  }
+
+  #noteObligation(event: EventOf<'obligation'>, at: number): void {
+    const key = `${event.what}:${event.id}`;
+    if (event.state === 'asked') this.#obligations.set(key, { event, at });
+    else this.#obligations.delete(key);
+  }
+}
+
+function cancelled(
+  event: EventOf<'approval_requested'>,
+  requestedAt: number,
+  ending: Ending,
+): AgentEvent {
+  const { decision_id, scope, tool_call_id, arguments_digest } = event;
+  return {
+    type: 'approval_completed',
+    decision_id,
+    outcome: { kind: 'cancelled', reason: 'error' },
+    duration_ms: since(requestedAt, ending),
+    scope,
+    tool_call_id,
+    arguments_digest,
+  };
+}
+
+function completed(id: string, call: Call, ending: Ending): AgentEvent {
+  return {
+    type: 'tool_complete',
+    tool_id: id,
+    tool_name: call.name,
+    duration_ms: since(call.requestedAt, ending),
+    ...howItEnded(call, ending),
+  };
+}
+
+type How = Pick<EventOf<'tool_complete'>, 'success' | 'result' | 'error' | 'approval' | 'effect'>;
+
+function howItEnded({ started, approval }: Call, { text }: Ending): How {
+  const error = `ToolCallError: Cancelled: ${text}`;
+  const unknown = `${error}; it may have been executed, so its effect may have happened`;
+  const mayHaveRun: How = { success: false, error: unknown, effect: 'unknown' };
+  if (started) return mayHaveRun;
+  switch (approval === 'open' ? 'cancelled' : approval?.kind) {
+    case 'denied':
+      // A denial is told as a normal result; `approval` tells it apart.
+      return { success: true, approval: 'denied', result: 'The call was denied and did not run.' };
+    case 'timed_out':
+      return { success: false, approval: 'timed_out', error };
+    case 'cancelled':
+      return { success: false, approval: 'cancelled', error };
+    case 'errored':
+      return { success: false, error };
+    default:
+      return mayHaveRun;
+  }
+}
+
+const since = (from: number, { at }: Ending): number => Math.max(0, at - from);
+
+const agent = (event: AgentEvent): Payload => ({ kind: 'agent', event });
+
+const lifecycle = (event: LifecycleEvent): Payload => ({ kind: 'lifecycle', event });

@@ -1,0 +1,46 @@
+import type { Journal } from '../journal/journal.ts';
+import type { RunJournal, UnstoredEvent } from '../journal/run-journal.ts';
+import { appendPayload, isEvidence, storedEntries } from '../journal/run-story.ts';
+import type { RunScope } from './run-scope.ts';
+
+/**
+ * Opens the session anew after a failure, for a run that still has to store its end, and tells again
+ * what the failure cost: with a `tool_complete` or an answered obligation lost, the end would leave
+ * them open. Streamed text that was lost stays lost. Rejects when the session cannot be had.
+ */
+export async function reopenRun(scope: RunScope, journal: Journal): Promise<void> {
+  const failed = scope.journal;
+  await failed.release();
+  const fresh = await journal.openRun(scope.sessionId, scope.runId);
+  try {
+    const lost = await lostEvents(journal, failed);
+    if (scope.released) throw new Error('The run was given up in the meantime.');
+    scope.journal = fresh;
+    tellAgain(scope, lost);
+  } catch (error) {
+    await fresh.release();
+    throw error;
+  }
+}
+
+/** A group whose answer was lost may have been stored all the same, so the store is asked. */
+async function lostEvents(journal: Journal, failed: RunJournal): Promise<UnstoredEvent[]> {
+  const { sessionId, runId, unstored } = failed;
+  const from = unstored.find(({ seq }) => seq > 0)?.seq;
+  if (from === undefined) return [...unstored];
+  const stored = new Set<number>();
+  for await (const { seq } of storedEntries(journal, { sessionId, runId, from })) stored.add(seq);
+  return unstored.filter(({ seq }) => !stored.has(seq));
+}
+
+/** Everything that names an entry by its `seq` names the new one. */
+function tellAgain(scope: RunScope, lost: readonly UnstoredEvent[]): void {
+  const gone = new Set(lost.map(({ seq }) => seq)).add(0);
+  const kept = scope.evidence.filter((seq) => !gone.has(seq));
+  for (const { payload } of lost) {
+    const seq = appendPayload(scope.journal, payload);
+    if (payload.event.type === 'started') scope.firstSeq = seq;
+    if (isEvidence(payload.event)) kept.push(seq);
+  }
+  scope.evidence = kept;
+}

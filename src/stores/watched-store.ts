@@ -1,0 +1,152 @@
+import {
+  type AcquireOutcome,
+  type AcquireRequest,
+  type AppendOutcome,
+  type AppendPart,
+  type Awaitable,
+  type Bus,
+  type JournalPage,
+  type Lease,
+  type PageLimits,
+  type RunQuery,
+  type Store,
+  type StoredRun,
+  StoreError,
+} from './store.ts';
+
+export interface WatchOptions {
+  /** The store refused a write and had refused none before. */
+  readonly onRefused: (error: unknown) => void;
+  /** It took one again. Called within that write, so nothing may be written in it. */
+  readonly onTaken: () => void;
+}
+
+/** Small writes may still fit where entries do not, so they are told apart. */
+type Kind = 'entries' | 'leases';
+
+/**
+ * A store that remembers whether it takes writes: to answer a ping is not to have room.
+ *
+ * WS1. A refused write is remembered until one of its kind is taken; an append that is taken clears
+ *      both kinds.
+ * WS2. Answers and errors pass through unchanged, and at once where the engine answers at once.
+ * WS3. What is refused because the store was closed counts for nothing.
+ */
+export class WatchedStore implements Store {
+  readonly #store: Store;
+  readonly #options: WatchOptions;
+  readonly #refused = new Map<Kind, string>();
+  #closed = false;
+
+  constructor(store: Store, options: WatchOptions) {
+    this.#store = store;
+    this.#options = options;
+  }
+
+  get backend(): string {
+    return this.#store.backend;
+  }
+
+  get bus(): Bus {
+    return this.#store.bus;
+  }
+
+  /** Why the last write was refused, free of paths; undefined while writes are taken. */
+  get refusal(): string | undefined {
+    return this.#refused.get('entries') ?? this.#refused.get('leases');
+  }
+
+  append(parts: readonly AppendPart[]): Awaitable<readonly AppendOutcome[]> {
+    return this.#watch('entries', () => this.#store.append(parts));
+  }
+
+  read(sessionId: string, from: number, limits: PageLimits): Awaitable<JournalPage> {
+    return this.#store.read(sessionId, from, limits);
+  }
+
+  head(sessionId: string): Awaitable<number> {
+    return this.#store.head(sessionId);
+  }
+
+  trim(sessionId: string, through: number): Awaitable<number> {
+    return this.#watch('leases', () => this.#store.trim(sessionId, through));
+  }
+
+  putRecord(run: Omit<StoredRun, 'settledSeq'>, lease: Lease | undefined): Awaitable<boolean> {
+    return this.#watch('leases', () => this.#store.putRecord(run, lease));
+  }
+
+  getRecord(runId: string): Awaitable<StoredRun | undefined> {
+    return this.#store.getRecord(runId);
+  }
+
+  listRecords(query: RunQuery): Awaitable<readonly StoredRun[]> {
+    return this.#store.listRecords(query);
+  }
+
+  acquire(request: AcquireRequest): Awaitable<AcquireOutcome> {
+    return this.#watch('leases', () => this.#store.acquire(request));
+  }
+
+  renew(leases: readonly Lease[], expiresAt: number): Awaitable<readonly boolean[]> {
+    return this.#watch('leases', () => this.#store.renew(leases, expiresAt));
+  }
+
+  release(leases: readonly Lease[]): Awaitable<readonly boolean[]> {
+    return this.#watch('leases', () => this.#store.release(leases));
+  }
+
+  join(owner: string, now: number): Awaitable<number> {
+    return this.#store.join?.(owner, now) ?? 0;
+  }
+
+  ping(): Awaitable<void> {
+    return this.#store.ping();
+  }
+
+  close(): Awaitable<void> {
+    this.#closed = true;
+    return this.#store.close();
+  }
+
+  #watch<T>(kind: Kind, write: () => Awaitable<T>): Awaitable<T> {
+    try {
+      const answer = write();
+      if (answer instanceof Promise) return this.#wait(kind, answer);
+      this.#take(kind);
+      return answer;
+    } catch (error) {
+      this.#refuse(kind, error);
+      throw error;
+    }
+  }
+
+  async #wait<T>(kind: Kind, answer: Promise<T>): Promise<T> {
+    try {
+      const value = await answer;
+      this.#take(kind);
+      return value;
+    } catch (error) {
+      this.#refuse(kind, error);
+      throw error;
+    }
+  }
+
+  #take(kind: Kind): void {
+    if (this.#refused.size === 0) return;
+    if (kind === 'entries') this.#refused.clear();
+    else this.#refused.delete(kind);
+    if (this.#refused.size === 0) this.#options.onTaken();
+  }
+
+  #refuse(kind: Kind, error: unknown): void {
+    if (this.#closed) return;
+    const isFirst = this.#refused.size === 0;
+    this.#refused.set(kind, reasonOf(error));
+    if (isFirst) this.#options.onRefused(error);
+  }
+}
+
+/** An engine's own words may hold anything, so only reasons of ours are told. */
+export const reasonOf = (error: unknown): string =>
+  (error instanceof StoreError ? error.reason : undefined) ?? 'the store does not answer';

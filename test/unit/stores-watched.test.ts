@@ -1,0 +1,107 @@
+import { describe, expect, it } from 'vitest';
+import { createMemoryStore } from '../../src/stores/memory.ts';
+import { type Lease, type Store, StoreError } from '../../src/stores/store.ts';
+import { reasonOf, WatchedStore } from '../../src/stores/watched-store.ts';
+
+const FULL = new StoreError('The database /secret/place: the disk is full.', {
+  reason: 'the disk is full.',
+});
+
+/** A store of which single methods refuse, at once or later, and what was heard of it. */
+async function watched({ later = false } = {}) {
+  const inner = createMemoryStore();
+  const refusing = new Set<keyof Store>();
+  const store: Store = new Proxy(inner, {
+    get: (target, key: keyof Store) => {
+      const value: unknown = Reflect.get(target, key);
+      if (typeof value !== 'function') return value;
+      return (...args: unknown[]) => {
+        const call = (): unknown => {
+          if (refusing.has(key)) throw FULL;
+          return Reflect.apply(value, target, args);
+        };
+        return later ? Promise.resolve().then(call) : call();
+      };
+    },
+  });
+  const heard: string[] = [];
+  const made = new WatchedStore(store, {
+    onRefused: (error) => heard.push(`refused ${(error as Error).name}`),
+    onTaken: () => heard.push('taken'),
+  });
+  const outcome = await made.acquire({ key: 's', owner: 'me', now: 1, ttlMs: 10 });
+  if (!outcome.acquired) throw new Error('invariant: nobody else is there');
+  return { store: made, inner, refusing, heard, lease: outcome.lease };
+}
+
+let seq = 0;
+const append = async (store: Store, lease: Lease, firstSeq: number): Promise<string> => {
+  seq += 1;
+  const [outcome] = await store.append([{ lease, firstSeq, count: 1, body: `${seq}` }]);
+  return outcome?.status ?? 'none';
+};
+
+describe.each([{ later: false }, { later: true }])('a watched store, later: $later', (engine) => {
+  it('remembers a refusal until an append is taken, and tells of both once', async () => {
+    const { store, refusing, heard, lease } = await watched(engine);
+    expect(store.refusal).toBeUndefined();
+    refusing.add('append');
+    for (const _ of [0, 1]) {
+      await expect((async () => await append(store, lease, 1))()).rejects.toBe(FULL);
+    }
+    expect(store.refusal).toBe('the disk is full.');
+    await store.renew([lease], 20);
+    expect(store.refusal, 'after a small write that still fitted').toBe('the disk is full.');
+    refusing.clear();
+    expect(await append(store, lease, 1)).toBe('written');
+    expect(store.refusal).toBeUndefined();
+    expect(heard).toEqual(['refused StoreError', 'taken']);
+  });
+
+  it.each(['acquire', 'renew', 'release', 'putRecord', 'trim'] as const)(
+    'notices a refused %s',
+    async (name) => {
+      const { store, refusing, heard, lease } = await watched(engine);
+      const writes = {
+        acquire: () => store.acquire({ key: 't', owner: 'me', now: 1, ttlMs: 10 }),
+        renew: () => store.renew([lease], 20),
+        release: () => store.release([lease]),
+        putRecord: () => store.putRecord({ runId: 'r', sessionId: 's', record: '{}' }, lease),
+        trim: () => store.trim('s', 0),
+      };
+      refusing.add(name);
+      await expect((async () => await writes[name]())()).rejects.toBe(FULL);
+      expect(store.refusal).toBe('the disk is full.');
+      refusing.clear();
+      await writes[name]();
+      expect(store.refusal).toBeUndefined();
+      expect(heard).toEqual(['refused StoreError', 'taken']);
+    },
+  );
+
+  it('takes no offence at reads, nor at writes after its close', async () => {
+    const { store, refusing, heard, lease } = await watched(engine);
+    refusing.add('read').add('head').add('getRecord').add('listRecords').add('ping');
+    await expect((async () => await store.head('s'))()).rejects.toBe(FULL);
+    await expect((async () => await store.ping())()).rejects.toBe(FULL);
+    await store.close();
+    await expect((async () => await append(store, lease, 1))()).rejects.toThrow('closed');
+    expect(store.refusal).toBeUndefined();
+    expect(heard).toEqual([]);
+  });
+});
+
+describe('the reason of a refusal', () => {
+  it('is told without the place, and never in the words of an engine', () => {
+    expect(reasonOf(FULL)).toBe('the disk is full.');
+    expect(reasonOf(new StoreError('The database /secret/place is odd.'))).not.toContain('secret');
+    expect(reasonOf(new Error('/secret/place'))).toBe('the store does not answer');
+  });
+});
+
+it('a watched store answers at once where its engine does', async () => {
+  const { store, lease } = await watched();
+  expect(store.append([{ lease, firstSeq: 1, count: 1, body: '1' }])).toEqual([
+    { status: 'written' },
+  ]);
+});
