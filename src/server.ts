@@ -1,18 +1,17 @@
 import { join } from 'node:path';
 import type { ShutdownEmitted } from '../machines/shutdown.machine.ts';
 import { buildAgents } from './build-agents.ts';
-import { type Clock, systemClock } from './clock.ts';
+import { type Clock, systemClock, type TimerHandle } from './clock.ts';
 import type { Config } from './config/config.ts';
 import { compose } from './compose.ts';
-import { packageVersion } from './config/version.ts';
 import type { ShutdownOutcome, SupervisorHandle } from './handle.ts';
 import { createApp } from './http/app.ts';
 import { createChatRoutes } from './http/chat/routes.ts';
-import type { HttpConfig } from './http/config.ts';
 import { type HttpServer, listen } from './http/server.ts';
 import { SsePool } from './http/sse-pool.ts';
+import { httpConfigOf } from './http-config.ts';
 import { type Ids, randomIds } from './ids.ts';
-import { RUNS_MAX } from './limits.ts';
+import { LAST_FRAMES_MS, RUNS_MAX } from './limits.ts';
 import { createLog, type Log } from './log.ts';
 import { createMemoryStore } from './stores/memory.ts';
 import { openSqliteStore } from './stores/sqlite.ts';
@@ -35,6 +34,9 @@ export interface RunningServer {
   shutdown(signal: 'SIGINT' | 'SIGTERM'): void;
 }
 
+/** Requests that the log names one by one, in each phase of a shutdown that has to wait. */
+const HOLDERS_TOLD_MAX = 20;
+
 /** The file of the embedded store in the data directory. */
 const STORE_FILE = 'runwarden.db';
 
@@ -47,7 +49,7 @@ export async function startServer(config: Config, deps: ServerDeps = {}): Promis
   const clock = deps.clock ?? systemClock;
   const ids = deps.ids ?? randomIds;
   const store = deps.store ?? openStore(config);
-  const doors = new Doors(log);
+  const doors = new Doors(log, clock);
   const { defaultAgent, shutdownTimeoutMs } = config.server;
   const handle = compose({
     store,
@@ -64,7 +66,7 @@ export async function startServer(config: Config, deps: ServerDeps = {}): Promis
   const http = await listenOrClose(config, { log, clock, ids, handle }, store);
   doors.open(http);
   const stopped = handle.stopped.then(async (outcome) => {
-    await http.close();
+    await doors.close();
     return outcome;
   });
   return { url: http.url, handle, stopped, shutdown: (signal) => handle.shutdown(signal) };
@@ -86,50 +88,35 @@ async function listenOrClose(
   const pool = new SsePool({ streamsMax: httpConfig.sseStreamsMax });
   const httpDeps = { ...deps, config: httpConfig, pool };
   try {
-    return await listen(createApp({ ...httpDeps, chat: createChatRoutes(httpDeps) }), httpConfig);
+    const app = createApp({ ...httpDeps, chat: createChatRoutes(httpDeps) });
+    return await listen(app, httpConfig, deps.clock);
   } catch (error) {
     await store.close();
     throw error;
   }
 }
 
-function httpConfigOf({ server }: Config): HttpConfig {
-  return {
-    host: server.host,
-    port: server.port,
-    allowedOrigins: server.allowedOrigins,
-    toolResultMode: server.toolResultMode,
-    toolResultMaxLength: server.toolResultMaxLength,
-    customEvents: server.customEvents,
-    emitReasoning: server.emitReasoning,
-    debugProviderErrors: server.debugProviderErrors,
-    version: packageVersion(),
-    serverName: 'runwarden',
-    ...HTTP_LIMITS,
-  };
-}
-
-/** AURA's body limit and heartbeat; the rest bounds what one reader may cost. */
-const HTTP_LIMITS = {
-  bodyBytesMax: 2 * 1_024 * 1_024,
-  heartbeatMs: 15_000,
-  sseBufferBytesMax: 1_048_576,
-  sseStallMs: 30_000,
-  sseStreamsMax: 20_000,
-} as const;
-
 /** The HTTP server follows the phases of a shutdown, and the log tells of them. */
 class Doors {
   readonly #log: Log;
+  readonly #clock: Clock;
   #http: HttpServer | undefined;
   #drained = false;
+  #cut: TimerHandle | undefined;
 
-  constructor(log: Log) {
+  constructor(log: Log, clock: Clock) {
     this.#log = log;
+    this.#clock = clock;
   }
 
   open(http: HttpServer): void {
     this.#http = http;
+  }
+
+  /** The supervisor has ended, so whatever is still open is cut. */
+  close(): Promise<void> {
+    this.#clock.clearTimeout(this.#cut);
+    return this.#http?.close() ?? Promise.resolve();
   }
 
   hear(fact: ShutdownEmitted): void {
@@ -145,16 +132,28 @@ class Doors {
       case 'shutdown.draining':
         this.#drained = true;
         this.#log.info('Grace period expired, terminating remaining streams');
+        this.#tellHolders(fact.inFlight);
         this.#http?.drain();
         return;
       case 'shutdown.aborting':
         this.#drained = true;
         this.#log.warn('Stream shutdown grace period expired, aborting stragglers');
-        void this.#http?.close();
+        this.#tellHolders(fact.inFlight);
+        this.#http?.drain();
+        // The ends of the runs that are aborted now are on their way to the readers.
+        this.#cut = this.#clock.setTimeout(() => void this.#http?.close(), LAST_FRAMES_MS);
         return;
       case 'shutdown.completed':
         this.#complete(fact);
     }
+  }
+
+  /** What would not leave by itself: `in_flight` counts the runs beside the requests. */
+  #tellHolders(inFlight: number): void {
+    const held = this.#http?.inFlight(HOLDERS_TOLD_MAX);
+    if (inFlight === 0 || held === undefined) return;
+    const { count: requests, oldest } = held;
+    this.#log.warn({ in_flight: inFlight, requests, oldest }, 'Still in flight at shutdown');
   }
 
   #complete(fact: Extract<ShutdownEmitted, { type: 'shutdown.completed' }>): void {

@@ -8,6 +8,7 @@ import { demandJson, jsonBody } from './middleware/json-body.ts';
 import { notFoundHere } from './middleware/not-found.ts';
 import { requestLog } from './middleware/request-log.ts';
 import { shutdownGate } from './middleware/shutdown-gate.ts';
+import { stallGuard } from './middleware/stall-guard.ts';
 import { trackRequests } from './middleware/track-requests.ts';
 import { decideApproval } from './routes/approvals.ts';
 import { auraInfo } from './routes/aura-info.ts';
@@ -29,7 +30,8 @@ export function createApp(options: AppOptions): Koa {
   const app = new Koa();
   app.on('error', (error: Error) => reportStray(error, options));
   app.use(requestLog(log, clock));
-  app.use(errorEnvelope(log));
+  app.use(stallGuard(options));
+  app.use(errorEnvelope(log, clock));
   app.use(shutdownGate(handle));
   app.use(trackRequests(handle));
   app.use(browserGuard(config));

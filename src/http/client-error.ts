@@ -1,4 +1,4 @@
-import { STATUS_CODES } from 'node:http';
+import { type IncomingMessage, STATUS_CODES } from 'node:http';
 import type { Duplex } from 'node:stream';
 import { HttpError } from './errors.ts';
 
@@ -37,11 +37,25 @@ export function answerClientError(error: NodeJS.ErrnoException, socket: Duplex):
   socket.end(responseText(new HttpError(REFUSALS[error.code ?? ''] ?? MALFORMED)));
 }
 
-function responseText({ status, body }: HttpError): string {
+/** Answers a CONNECT, which Node would cut without a word, and ends its connection. */
+export function refuseConnect(_req: IncomingMessage, socket: Duplex): void {
+  // Node has let go of the socket, so an error of it would have no listener.
+  socket.on('error', () => socket.destroy());
+  const refusal = new HttpError({
+    status: 405,
+    code: 'method_not_allowed',
+    message: 'This server is no proxy; send the request without CONNECT.',
+    headers: { Allow: 'GET, HEAD, POST' },
+  });
+  socket.end(responseText(refusal), () => socket.destroy());
+}
+
+function responseText({ status, headers, body }: HttpError): string {
   const json = JSON.stringify(body);
   return [
     `HTTP/1.1 ${status} ${STATUS_CODES[status] ?? ''}`,
     'Connection: close',
+    ...Object.entries(headers).map(([name, value]) => `${name}: ${value}`),
     'Content-Type: application/json; charset=utf-8',
     `Content-Length: ${Buffer.byteLength(json)}`,
     '',

@@ -1,3 +1,5 @@
+import type { BusyStrategy, Liveness } from '../handle.ts';
+
 /** What the HTTP side is told at start. Defaults and checks are the configuration's. */
 export interface HttpConfig {
   /** Where the server listens. On a loopback address, requests with a foreign `Host` are refused. */
@@ -18,8 +20,6 @@ export interface HttpConfig {
   readonly sseStreamsMax: number;
   /** Runwarden's own version. */
   readonly version: string;
-  /** Name of this server, for logs. */
-  readonly serverName: string;
   /** How calls of server-side tools appear in a chat stream. */
   readonly toolResultMode: ToolResultMode;
   /** Bytes of a tool's result that are shown; 0 shows all. */
@@ -30,6 +30,10 @@ export interface HttpConfig {
   readonly emitReasoning: boolean;
   /** Shows a provider's own error text to the client. */
   readonly debugProviderErrors: boolean;
+  /** What a chat's run does when nobody reads it any more. */
+  readonly liveness: Liveness;
+  /** What a chat does when its session has a live run already. */
+  readonly onBusy: BusyStrategy;
 }
 
 export type ToolResultMode = 'none' | 'open-web-ui' | 'aura' | 'hidden';

@@ -3,7 +3,6 @@ import {
   PolicyUnsupportedError,
   RunNotFoundError,
   ShuttingDownError,
-  StoreUnavailableError,
   SupervisorError,
   TooManyRunsError,
 } from '../errors.ts';
@@ -99,7 +98,7 @@ export function toHttpError(error: unknown): HttpError {
 function fromSupervisor(error: SupervisorError): HttpError {
   const { code, message } = error;
   if (error instanceof ShuttingDownError) return shuttingDown(error);
-  if (error instanceof StoreUnavailableError) return unavailable(code, message, error);
+  if (code === 'store_unavailable') return unavailable(code, message, error);
   if (error instanceof RunNotFoundError) return new HttpError({ status: 404, code, message });
   if (error instanceof TooManyRunsError) {
     return new HttpError({ status: 429, code, message, headers: RETRY_LATER });
@@ -112,7 +111,7 @@ function fromSupervisor(error: SupervisorError): HttpError {
     return new HttpError({ status: 404, code, type, message, param: 'model' });
   }
   // By its code: the journal's side that writes is not this room's to import.
-  if (code === 'session_held') return conflict(code, message, error);
+  if (code === 'session_held' || code === 'lease_lost') return conflict(code, message, error);
   return new HttpError({
     status: 500,
     code,

@@ -1,24 +1,19 @@
 import type Koa from 'koa';
 import { z } from 'zod';
+import { refusalOf } from './body-fault.ts';
+import { ECHOED_BYTES_MAX, isEchoable, isUnsafe } from './echo.ts';
 import { badRequest } from './errors.ts';
 
-/** A value that comes back in a header, a message or an entry is no longer than this. */
-const ECHOED_BYTES_MAX = 256;
 /** Sentences of a person: a reason, a message. */
 const PROSE_BYTES_MAX = 8_192;
 
-// biome-ignore lint/suspicious/noControlCharactersInRegex: they are what is looked for.
-const CONTROL = /[\u0000-\u001f\u007f-\u009f]/;
-
 /** Gives a value back that is fit to be echoed. Throws 400 that names the parameter. */
 export function echoable(name: string, value: string): string {
-  if (CONTROL.test(value)) {
-    throw badRequest(`${name} holds control characters; send it without them.`, name);
-  }
-  if (Buffer.byteLength(value) > ECHOED_BYTES_MAX) {
-    throw badRequest(`${name} is longer than ${ECHOED_BYTES_MAX} bytes; send a shorter one.`, name);
-  }
-  return value;
+  if (isEchoable(value)) return value;
+  const fault = isUnsafe(value)
+    ? 'holds control characters; send it without them'
+    : `is longer than ${ECHOED_BYTES_MAX} bytes; send a shorter one`;
+  throw badRequest(`${name} ${fault}.`, name);
 }
 
 /** The one value of a query parameter; undefined when it is not there. Throws 400 for several. */
@@ -41,21 +36,18 @@ export const prose = z.string().refine((text) => Buffer.byteLength(text) <= PROS
   error: `is longer than ${PROSE_BYTES_MAX} bytes`,
 });
 
+/** A key that may be left out. Many clients send all the keys they know, so `null` is as absent. */
+export const optional = <Schema extends z.ZodType>(schema: Schema) =>
+  schema.nullish().transform((value) => value ?? undefined);
+
 /** The body as `schema` wants it; no body is `{}`. Throws 400 that names the first wrong field. */
 export function parseBody<Schema extends z.ZodType>(
   schema: Schema,
   body: unknown,
 ): z.output<Schema> {
-  const parsed = schema.safeParse(body ?? {});
+  const parsed = schema.safeParse(body === undefined ? {} : body, { reportInput: true });
   if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  if (issue?.code === 'unrecognized_keys') {
-    const key = issue.keys[0] ?? '';
-    throw badRequest(`Unknown key ${shown(key)} in the body; leave it out.`, shortened(key));
-  }
-  const path = issue?.path.map(String).join('.') ?? '';
-  if (path === '') throw badRequest(`The body is not as expected: ${issue?.message ?? 'invalid'}.`);
-  throw badRequest(`"${path}" is not as expected: ${issue?.message ?? 'invalid'}.`, path);
+  throw refusalOf(parsed.error.issues[0]);
 }
 
 /** Headers of the request as the supervisor takes them: lower-case names, one text each. */
@@ -66,6 +58,3 @@ export function requestHeaders(ctx: Koa.Context): Record<string, string> {
   }
   return headers;
 }
-
-const shortened = (text: string): string => text.slice(0, 64);
-const shown = (text: string): string => JSON.stringify(shortened(text));

@@ -3,15 +3,14 @@ import type { RunRecord, SupervisorHandle } from '../handle.ts';
 import { TERMINAL_TYPES } from '../journal/events.ts';
 import type { Follower, Gap, StoredEntry } from '../journal/reader.ts';
 import type { HttpLog } from './config.ts';
+import { EndWatch, hasEnded } from './end-watch.ts';
 
 /** A store that fails is asked again after this, doubled each time up to the second number. */
 const RETRY_MS_FIRST = 250;
 const RETRY_MS_MAX = 5_000;
 
-const ENDED: ReadonlySet<string> = new Set(['finished', 'cancelled', 'failed', 'parked']);
-
-/** Whether a record will not change any more. */
-export const hasEnded = (record: RunRecord): boolean => ENDED.has(record.state);
+/** Entries looked at in one read for what is left of a run that is over. */
+const LEFT_ENTRIES_MAX = 512;
 
 export interface RunFeedOptions {
   readonly handle: SupervisorHandle;
@@ -30,10 +29,13 @@ export interface RunFeedSink {
    */
   entries(batch: readonly StoredEntry[], ended: boolean): boolean;
   gap(gap: Gap): void;
+  /** The run is over and its end is not stored: what is there was given, and nothing follows. */
+  lost(): void;
 }
 
 /**
- * Follows one run up to its terminal entry, then lets go.
+ * Follows one run up to its terminal entry, then lets go. A run that ends without one is lost as
+ * soon as what the store has of it is given.
  *
  * A store that fails does not end it: the reader is still there, and what it claims must not be
  * lost to a failure of the delivery. It goes on after a while behind the last entry it gave.
@@ -41,9 +43,12 @@ export interface RunFeedSink {
 export class RunFeed {
   readonly #options: RunFeedOptions;
   readonly #sink: RunFeedSink;
+  readonly #watch: EndWatch;
   #next: number;
   #follower: Follower | undefined;
   #closed = false;
+  #lost = false;
+  #looking = false;
   #retry: TimerHandle | undefined;
   #retryMs = RETRY_MS_FIRST;
 
@@ -51,6 +56,14 @@ export class RunFeed {
     this.#options = options;
     this.#sink = sink;
     this.#next = options.from;
+    const { handle, clock, runId } = options;
+    this.#watch = new EndWatch({
+      handle,
+      clock,
+      runId,
+      onLost: () => this.#lose(),
+      onOver: () => void this.#endIfRead(),
+    });
     this.#follow();
   }
 
@@ -61,6 +74,7 @@ export class RunFeed {
 
   close(): void {
     this.#closed = true;
+    this.#watch.stop();
     this.#options.clock.clearTimeout(this.#retry);
     this.#follower?.close();
     this.#follower = undefined;
@@ -87,7 +101,9 @@ export class RunFeed {
     this.#retryMs = RETRY_MS_FIRST;
     const ended = TERMINAL_TYPES.has(last.type);
     if (ended) this.close();
-    return this.#sink.entries(batch, ended);
+    const roomy = this.#sink.entries(batch, ended);
+    if (this.#lost) void this.#endIfRead();
+    return roomy;
   }
 
   #skip(gap: Gap): void {
@@ -104,6 +120,40 @@ export class RunFeed {
     if (record !== undefined && !(hasEnded(record) && record.last_seq <= seq)) return;
     this.close();
     this.#sink.entries([], true);
+  }
+
+  #lose(): void {
+    this.#lost = true;
+    void this.#endIfRead();
+  }
+
+  /** The run is over: a reader that is behind is given the rest first, and then told. */
+  async #endIfRead(): Promise<void> {
+    if (this.#looking) return;
+    this.#looking = true;
+    let next: number;
+    let isLeft: boolean;
+    do {
+      next = this.#next;
+      // A store that fails may give the rest later, unless the run has failed by it too.
+      isLeft = await this.#isLeft(next).catch(() => !this.#lost);
+    } while (next !== this.#next && !this.#closed);
+    this.#looking = false;
+    if (isLeft || this.#closed) return;
+    this.close();
+    this.#sink.lost();
+  }
+
+  /** Whether the store has entries of the run from `next` on; rejects when it cannot be read. */
+  async #isLeft(next: number): Promise<boolean> {
+    const { handle, sessionId, runId } = this.#options;
+    for (let from = next; ; ) {
+      const page = await handle.journal.read(sessionId, from, LEFT_ENTRIES_MAX);
+      const last = page.at(-1);
+      if (last === undefined) return false;
+      if (page.some((entry) => entry.runId === runId)) return true;
+      from = last.seq + 1;
+    }
   }
 
   async #record(): Promise<RunRecord | undefined | 'unreadable'> {

@@ -27,6 +27,8 @@ const LibrarySse = require('koa-sse-stream/lib/sse.js') as typeof LibraryStream;
 
 /** A writer is asked to stop when so many bytes wait; as much as a socket of Node holds. */
 const HIGH_WATER_BYTES = 65_536;
+/** Says that a chunked response is whole. */
+const LAST_CHUNK = '0\r\n\r\n';
 /** Between two probes of a silent peer; after a few unanswered ones the system ends the connection. */
 const TCP_KEEP_ALIVE_MS = 15_000;
 
@@ -38,9 +40,14 @@ export interface SseOptions {
   /** A peer that has taken no byte for this long, while some wait, is cut. */
   readonly stallMs: number;
   readonly pool: SsePool;
+  /** We end the connection before its stream is complete; called before the response closes. */
+  readonly onCut?: (because: SseCut) => void;
 }
 
-/** Why we ended a connection before its stream was complete. */
+/**
+ * Why we ended a connection before its stream was complete: bytes came faster than the peer took
+ * them, or it took none at all.
+ */
 export type SseCut = 'overflow' | 'stalled';
 
 /**
@@ -54,6 +61,7 @@ export type SseCut = 'overflow' | 'stalled';
  * E3. `finish` sends what is pending, its own frame and the end of the response in one write.
  * E4. A peer that leaves is told by `onClose`, never by an error.
  * E5. No timer outlives the response.
+ * E6. A heartbeat never adds to what a slow peer has still to take: those bytes keep it alive.
  */
 export class SseStream extends LibrarySse {
   readonly #options: SseOptions;
@@ -61,6 +69,7 @@ export class SseStream extends LibrarySse {
   readonly #res: ServerResponse;
   readonly #stall: StallWatch;
   readonly #release: () => void;
+  #framed = false;
   readonly #closeListeners: ((finished: boolean) => void)[] = [];
   #onDrain: (() => void) | undefined;
   #pending = '';
@@ -105,6 +114,9 @@ export class SseStream extends LibrarySse {
     ctx.set('Cache-Control', 'no-cache');
     ctx.remove('Connection');
     this.#res.flushHeaders();
+    // Node's own framing makes four buffers and a gathering write of each chunk.
+    this.#framed = this.#res.chunkedEncoding;
+    this.#res.chunkedEncoding = false;
   }
 
   /**
@@ -114,14 +126,16 @@ export class SseStream extends LibrarySse {
   override send(frame: string): boolean {
     // The library's constructor sends a greeting of its own before this object is ready.
     if (!(#res in this) || this.#done) return false;
-    if (this.bufferedBytes > this.#options.bufferBytesMax) return this.#cut('overflow');
+    const held = this.bufferedBytes;
+    if (held > this.#options.bufferBytesMax) return this.#cut('overflow');
+    const bytes = Buffer.byteLength(frame);
     this.#pending += frame;
-    this.#pendingBytes += Buffer.byteLength(frame);
+    this.#pendingBytes += bytes;
     if (!this.#scheduled) {
       this.#scheduled = true;
       process.nextTick(this.#flush);
     }
-    if (this.bufferedBytes >= HIGH_WATER_BYTES) this.#full = true;
+    if (held + bytes >= HIGH_WATER_BYTES) this.#full = true;
     return !this.#full;
   }
 
@@ -139,7 +153,7 @@ export class SseStream extends LibrarySse {
     else this.#closeListeners.push(listener);
   }
 
-  /** Sends a comment at once and then every `heartbeatMs`, until the stream is closed. */
+  /** Sends a comment at once and then every `heartbeatMs`, unless it is full, until it closes. */
   heartbeats(): void {
     if (this.#done || this.#beat !== undefined) return;
     this.#beatDueAt = this.#options.clock.now();
@@ -150,10 +164,10 @@ export class SseStream extends LibrarySse {
   finish(last: string): void {
     if (this.#done) return;
     this.#stopSending();
-    const rest = Buffer.from(this.#pending + last);
+    const rest = this.#pending + last;
     this.#pending = '';
     this.#pendingBytes = 0;
-    this.#res.end(rest);
+    this.#res.end(Buffer.from(this.#chunk(rest) + (this.#framed ? LAST_CHUNK : '')));
     this.#stall.watch();
   }
 
@@ -221,8 +235,10 @@ export class SseStream extends LibrarySse {
     const frames = this.#pending;
     this.#pending = '';
     this.#pendingBytes = 0;
-    // As bytes: for a string Node counts characters, and every bound here is in bytes.
-    const roomy = this.#res.write(Buffer.from(frames));
+    const body = this.#chunk(frames);
+    const isAscii = Buffer.byteLength(body) === body.length;
+    // For a string Node counts characters, and every bound here is in bytes.
+    const roomy = isAscii ? this.#res.write(body, 'latin1') : this.#res.write(Buffer.from(body));
     this.#stall.watch();
     if (!roomy) this.#full = true;
     else this.#relieve();
@@ -236,15 +252,22 @@ export class SseStream extends LibrarySse {
 
   readonly #sendBeat = (): void => {
     const { clock, heartbeatMs } = this.#options;
-    this.send(HEARTBEAT);
+    if (!this.#full) this.send(HEARTBEAT);
     // From the time it was due, so that lateness does not add up; a beat that was missed is not made up.
     this.#beatDueAt = Math.max(this.#beatDueAt + heartbeatMs, clock.now());
     this.#beat = clock.setTimeout(this.#sendBeat, this.#beatDueAt - clock.now());
   };
 
+  /** The bytes of one chunk of the response, in HTTP's framing where the peer knows it. */
+  #chunk(frames: string): string {
+    if (!this.#framed || frames === '') return frames;
+    return `${Buffer.byteLength(frames).toString(16)}\r\n${frames}\r\n`;
+  }
+
   #cut(because: SseCut): false {
     this.#cutBecause = because;
     this.#stopSending();
+    this.#options.onCut?.(because);
     this.#res.destroy();
     return false;
   }

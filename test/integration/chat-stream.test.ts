@@ -234,17 +234,16 @@ describe('streaming chat: ends without an answer', () => {
     );
   });
 
-  it('notices a run whose end never reached the journal', async () => {
+  it('ends at once with its run when the store did not take the end', async () => {
     const client = await world.chat(STREAM);
     const run = await world.nextRun();
     run.text('a');
     await client.until(({ body }) => body.includes('"content":"a"'));
-    run.state = 'failed';
-    await world.clock.advance(15_000);
-    expect(client.text).not.toContain('event: error');
-    await world.clock.advance(15_000);
+    run.lose();
     await client.until(({ text }) => text.endsWith('0\r\n\r\n'));
     expect(client.unchunked).toContain('"code":"store_unavailable"');
+    expect(client.unchunked.endsWith(DONE)).toBe(true);
+    expect(run.lossListeners.size).toBe(0);
   });
 });
 
@@ -260,6 +259,7 @@ describe('streaming chat: the caller leaves', () => {
     expect(await world.nextRelease()).toEqual({
       runId: run.runId,
       observerId: run.command.claim?.observerId,
+      because: 'released',
     });
     expect(run.end).toMatchObject({ reason: 'unclaimed' });
     expect(world.handle.journal.followers).toBe(0);
@@ -324,6 +324,24 @@ describe('streaming chat: a slow caller', () => {
     const numbers = [...client.unchunked.matchAll(/"content":"(\d+)x/g)].map((match) => match[1]);
     expect(numbers).toEqual(Array.from({ length: 80 }, (_, i) => String(i)));
     await patient.close();
+  });
+
+  it('is cut when it takes nothing, its claim expires, and the log says why', async () => {
+    const strict = await chatWorld({ config: { sseStallMs: 30_000 } });
+    const client = await strict.chat(STREAM);
+    client.socket.pause();
+    const run = await strict.nextRun();
+    for (let i = 0; i < 24; i++) run.text('x'.repeat(1_000_000));
+    while (run.end === undefined) {
+      for (let turn = 0; turn < 50; turn++) await strict.clock.settle();
+      await strict.clock.advance(7_500);
+    }
+    expect(await strict.nextRelease()).toMatchObject({ runId: run.runId, because: 'expired' });
+    const warnings = strict.lines.filter(({ level }) => level === 'warn');
+    expect(warnings.map(({ fields }) => fields)).toEqual([
+      { run_id: run.runId, because: 'stalled' },
+    ]);
+    await strict.close();
   });
 });
 

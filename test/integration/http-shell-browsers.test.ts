@@ -34,6 +34,7 @@ describe('web pages elsewhere', () => {
       const answer = await ask({ port, method: 'POST', path: CHAT, headers, body: '{}' });
       expect([answer.status, errorOf(answer)['code']]).toEqual([403, 'forbidden']);
       expect(answer.headers['access-control-allow-origin']).toBeUndefined();
+      expect(errorOf(answer)['message']).toContain('--allowed-origins');
     },
   );
 

@@ -73,6 +73,27 @@ describe('a listening server', () => {
     expect([busy.body.endsWith('0\r\n\r\n'), made.pool.live]).toEqual([false, 0]);
   });
 
+  it('names what is under way, the oldest first, without what may be secret', async () => {
+    const made = await world();
+    const run = await startRun(made);
+    made.handle.cancelMode = 'wait';
+    const reader = await RawConnection.open(made.port);
+    reader.get(`/v1/runs/${run.runId}/events?claim=true&key=sk-secret`);
+    await reader.until(({ unchunked }) => unchunked.includes('id: 1'));
+    await made.clock.advance(2_500);
+    const waiting = await RawConnection.open(made.port);
+    waiting.write(
+      `POST /v1/runs/${run.runId}/cancel?wait=true HTTP/1.1\r\nHost: localhost\r\n\r\n`,
+    );
+    await reader.until(({ unchunked }) => unchunked.includes('"stopping"'));
+    const events = { method: 'GET', path: `/v1/runs/${run.runId}/events`, age_ms: 2_500 };
+    const cancel = { method: 'POST', path: `/v1/runs/${run.runId}/cancel`, age_ms: 0 };
+    expect(made.server.inFlight(9)).toEqual({ count: 2, oldest: [events, cancel] });
+    expect(made.server.inFlight(1)).toEqual({ count: 2, oldest: [events] });
+    run.cancelled('external');
+    await waiting.until(({ text }) => text.includes('"state":"cancelled"'));
+  });
+
   it('says which address is taken', async () => {
     const made = await world();
     const taken = httpWorld({ config: { port: made.port } });

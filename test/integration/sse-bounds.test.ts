@@ -96,8 +96,10 @@ describe('a slow reader', () => {
 
 describe('the bytes held for a reader', () => {
   it('are bounded, and a writer that goes on is cut', async () => {
+    const cuts: string[] = [];
     const { client, stream, closed, pool, appErrors } = await openStream({
       bufferBytesMax: 100_000,
+      onCut: (because) => cuts.push(because),
     });
     client.socket.pause();
     stream.send(HUGE);
@@ -105,6 +107,7 @@ describe('the bytes held for a reader', () => {
     expect(stream.send(dataFrame('more'))).toBe(false);
     expect(stream.cutBecause).toBe('overflow');
     expect(await closed).toBe(false);
+    expect(cuts).toEqual(['overflow']);
     expect([pool.live, appErrors]).toEqual([0, []]);
   });
 
@@ -128,6 +131,31 @@ describe('the bytes held for a reader', () => {
     stream.finish('');
     await client.until(({ tail }) => tail.endsWith('0\r\n\r\n'));
     expect([client.unchunked, await closed]).toEqual([frame, true]);
+  });
+});
+
+describe('a heartbeat', () => {
+  it('cuts no reader that is slow and alive, however much waits for it', async () => {
+    const { client, stream, clock } = await openStream({ bufferBytesMax: 100_000 });
+    client.socket.pause();
+    stream.send(HUGE);
+    stream.heartbeats();
+    await stuck(stream, clock);
+    const waiting = stream.bufferedBytes;
+    for (let beat = 1; beat <= 3; beat++) {
+      await clock.advance(15_000);
+      const before = client.received;
+      client.socket.resume();
+      await client.until(({ received }) => received > before + 1_000_000);
+      client.socket.pause();
+    }
+    expect([stream.cutBecause, stream.bufferedBytes <= waiting]).toEqual([undefined, true]);
+    const drained = new Promise<void>((resolve) => stream.onDrain(resolve));
+    client.socket.resume();
+    await drained;
+    await clock.advance(15_000);
+    await client.until(({ tail }) => tail.includes(': heartbeat\n'));
+    expect(client.text.split(': heartbeat\n')).toHaveLength(2);
   });
 });
 

@@ -233,6 +233,61 @@ describe('a reader of a run that is slow', () => {
   });
 });
 
+describe('a reader of a run that we cut', () => {
+  it('gives its claim up as expired, and the log says why', async () => {
+    const { port, run, handle, clock, lines } = await world({ config: { sseStallMs: 30_000 } });
+    const client = await attach(port, `/v1/runs/${run.runId}/events?claim=true`);
+    await client.until(({ unchunked }) => unchunked.includes('id: 1'));
+    client.socket.pause();
+    for (let n = 0; n < 24; n++) run.text('x'.repeat(1_000_000));
+    const released = new Promise<unknown[]>((tell) => {
+      handle.onRelease = (...told) => tell(told);
+    });
+    while (run.end === undefined) {
+      for (let turn = 0; turn < 50; turn++) await nextTurn();
+      await clock.advance(7_500);
+    }
+    expect(await released).toEqual([run.runId, expect.any(String), 'expired']);
+    const [warning, ...more] = lines.filter(({ level }) => level === 'warn');
+    expect(warning?.fields).toEqual({ run_id: run.runId, because: 'stalled' });
+    expect(more).toEqual([]);
+  });
+
+  it('leaves by itself otherwise, which is no expiry and no warning', async () => {
+    const { port, run, handle, lines } = await world();
+    const client = await attach(port, `/v1/runs/${run.runId}/events?claim=true`);
+    await client.until(({ unchunked }) => unchunked.includes('id: 1'));
+    const released = new Promise<unknown[]>((tell) => {
+      handle.onRelease = (...told) => tell(told);
+    });
+    client.socket.destroy();
+    expect(await released).toEqual([run.runId, expect.any(String), 'released']);
+    expect(lines.filter(({ level }) => level === 'warn')).toEqual([]);
+  });
+});
+
+describe('a run whose end the store did not take', () => {
+  it('ends the stream at once, without an end, so that the client comes back', async () => {
+    const { port, run, handle } = await world();
+    const client = await attach(port, `/v1/runs/${run.runId}/events`);
+    await client.until(({ unchunked }) => unchunked.includes('id: 1'));
+    run.lose();
+    await client.ended;
+    expect(client.body.endsWith('0\r\n\r\n')).toBe(false);
+    expect([handle.journal.followers, run.lossListeners.size]).toEqual([0, 0]);
+  });
+
+  it('answers who waits for it to be cancelled', async () => {
+    const { port, run, handle } = await world();
+    handle.cancelMode = 'wait';
+    const path = `/v1/runs/${run.runId}/cancel?wait=true`;
+    const answer = ask({ port, method: 'POST', path });
+    while (run.lossListeners.size === 0) await nextTurn();
+    run.lose();
+    expect((await answer).status).toBe(202);
+  });
+});
+
 describe('what the store no longer has', () => {
   it('is a gap without an id, and the rest follows', async () => {
     const { port, run, handle } = await world();

@@ -1,5 +1,10 @@
 import { ChatProjection, type ProjectionOptions } from '../../src/http/chat/projection.ts';
-import type { JournalEvent, TerminalEvent, UsageFields } from '../../src/journal/events.ts';
+import type {
+  FinishReasonName,
+  JournalEvent,
+  TerminalEvent,
+  UsageFields,
+} from '../../src/journal/events.ts';
 import type { StoredEntry } from '../../src/journal/reader.ts';
 import { FakeJournal } from './fake-journal.ts';
 
@@ -8,8 +13,12 @@ const END = { by: 'agent', at: 1_700_000_000_001, after_ms: 1, evidence: [1] };
 
 export const text = (value: string): JournalEvent => ({ type: 'text_delta', text: value });
 
-export const finished = (usage: UsageFields = CHAT_USAGE): TerminalEvent => ({
+export const finished = (
+  usage: UsageFields = CHAT_USAGE,
+  finish_reason?: FinishReasonName,
+): TerminalEvent => ({
   type: 'finished',
+  ...(finish_reason !== undefined && { finish_reason }),
   end: END,
   ...usage,
 });
@@ -23,7 +32,7 @@ export const failed = (
   code: string,
   message = 'Upstream says: no.',
   retryable = false,
-): TerminalEvent => ({
+): Extract<TerminalEvent, { type: 'failed' }> => ({
   type: 'failed',
   error: { code, message, retryable },
   end: END,

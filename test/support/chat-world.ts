@@ -1,4 +1,5 @@
 import type Koa from 'koa';
+import type { DetachBecause } from '../../src/handle.ts';
 import { createChatRoutes } from '../../src/http/chat/routes.ts';
 import { createCountingIds } from '../../src/testing/ids.ts';
 import type { FakeRun } from './fake-handle.ts';
@@ -9,9 +10,15 @@ export interface ChatWorld extends HttpWorld {
   /** The run of the next request, as soon as it has started. */
   nextRun(): Promise<FakeRun>;
   /** Resolves when a claim of a run is given up. */
-  nextRelease(): Promise<{ readonly runId: string; readonly observerId: string }>;
+  nextRelease(): Promise<Release>;
   /** A connection that has sent a chat request. */
   chat(body: object, headers?: readonly string[]): Promise<RawConnection>;
+}
+
+export interface Release {
+  readonly runId: string;
+  readonly observerId: string;
+  readonly because: DetachBecause;
 }
 
 export const HI = { messages: [{ role: 'user', content: 'hi' }] };
@@ -22,7 +29,7 @@ export async function chatWorld({ config = {} }: HttpWorldOptions = {}): Promise
   let route: Koa.Middleware = (_ctx, next) => next();
   const world = await httpWorld({ config, chat: (ctx, next) => route(ctx, next) });
   const { handle, clock, pool } = world;
-  const log = { debug() {}, info() {}, warn() {}, error() {} };
+  const { log } = world;
   const ids = createCountingIds();
   route = createChatRoutes({
     handle,
@@ -33,9 +40,9 @@ export async function chatWorld({ config = {} }: HttpWorldOptions = {}): Promise
     config: { ...HTTP_CONFIG, ...config },
   });
   const runs = mailbox<FakeRun>();
-  const releases = mailbox<{ runId: string; observerId: string }>();
+  const releases = mailbox<Release>();
   handle.onStart = runs.put;
-  handle.onRelease = (runId, observerId) => releases.put({ runId, observerId });
+  handle.onRelease = (runId, observerId, because) => releases.put({ runId, observerId, because });
   const chat = async (body: object, headers: readonly string[] = []) => {
     const connection = await RawConnection.open(world.port);
     connection.write(requestText(JSON.stringify(body), headers));

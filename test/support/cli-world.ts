@@ -16,6 +16,8 @@ export interface CliWorld {
   err(): string;
   /** Ends the server. */
   stop(exitCode: number): void;
+  /** Lets time pass on the clock of the commands. */
+  advance(ms: number): void;
 }
 
 export interface CliWorldOptions {
@@ -27,6 +29,7 @@ export interface CliWorldOptions {
 
 export function createCliWorld({ env = {}, cwd, before }: CliWorldOptions): CliWorld {
   const printed = { out: '', err: '' };
+  let now = 0;
   const signals = new EventEmitter();
   const started: Config[] = [];
   const told: StopSignal[] = [];
@@ -48,7 +51,7 @@ export function createCliWorld({ env = {}, cwd, before }: CliWorldOptions): CliW
     env,
     cwd,
     signals,
-    now: () => 0,
+    now: () => now,
     loadServer: async () => ({ startServer }),
   };
   return {
@@ -60,5 +63,6 @@ export function createCliWorld({ env = {}, cwd, before }: CliWorldOptions): CliW
     out: () => printed.out,
     err: () => printed.err,
     stop: (exitCode) => stopped.resolve({ exitCode }),
+    advance: (ms) => void (now += ms),
   };
 }

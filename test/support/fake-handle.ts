@@ -1,4 +1,4 @@
-import type { Liveness } from '../../machines/vocabulary.ts';
+import type { DetachBecause, Liveness } from '../../machines/vocabulary.ts';
 import { ShuttingDownError } from '../../src/errors.ts';
 import type {
   AgentSummary,
@@ -51,6 +51,7 @@ export class FakeRun {
   readonly command: StartRun;
   readonly claims = new Set<string>();
   observers = 0;
+  readonly lossListeners = new Set<() => void>();
   state: RunState = 'running';
   end: TerminalEvent | undefined;
   readonly #journal: FakeJournal;
@@ -117,13 +118,18 @@ export class FakeRun {
     this.#ended?.();
   }
 
+  /** The run is over and the store has not taken its end. */
+  lose(): void {
+    for (const fn of [...this.lossListeners]) fn();
+  }
+
   /** The last claim gone under the cancel policy without grace ends the run, as the charts do. */
-  release(observerId: string): void {
+  release(observerId: string, because: DetachBecause = 'released'): void {
     if (!this.claims.delete(observerId) || this.end !== undefined) return;
     this.emit({
       type: 'observer_detached',
       observer: { id: observerId, kind: 'claiming', presence: true },
-      because: 'released',
+      because,
     });
     if (this.claims.size > 0 || this.command.liveness.policy !== 'cancel') return;
     this.emit({ type: 'claims_exhausted', grace_ms: 0 });
@@ -197,7 +203,7 @@ export class FakeHandle implements SupervisorHandle {
   toolsAnswer: (agent: string, headers: Readonly<Record<string, string>>) => AgentTools =
     () => ({});
   onStart: (run: FakeRun) => void = () => {};
-  onRelease: (runId: string, observerId: string) => void = () => {};
+  onRelease: (runId: string, observerId: string, because: DetachBecause) => void = () => {};
   readonly stopped: Promise<ShutdownOutcome> = new Promise(() => {});
   readonly #decided = new Map<string, boolean>();
   #runs = 0;
@@ -248,9 +254,15 @@ export class FakeHandle implements SupervisorHandle {
     return true;
   }
 
-  release(runId: string, observerId: string): void {
-    this.runs.get(runId)?.release(observerId);
-    this.onRelease(runId, observerId);
+  release(runId: string, observerId: string, because: DetachBecause = 'released'): void {
+    this.runs.get(runId)?.release(observerId, because);
+    this.onRelease(runId, observerId, because);
+  }
+
+  onLost(runId: string, fn: () => void): () => void {
+    const listeners = this.runs.get(runId)?.lossListeners;
+    listeners?.add(fn);
+    return () => void listeners?.delete(fn);
   }
 
   observe(runId: string, change: 1 | -1): void {

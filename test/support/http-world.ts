@@ -18,12 +18,13 @@ export const HTTP_CONFIG: HttpConfig = {
   sseStallMs: 30_000,
   sseStreamsMax: 100,
   version: '0.1.0',
-  serverName: 'test',
   toolResultMode: 'none',
   toolResultMaxLength: 1_000,
   customEvents: false,
   emitReasoning: false,
   debugProviderErrors: false,
+  liveness: { policy: 'cancel', graceMs: 0 },
+  onBusy: 'parallel',
 };
 
 export interface LogLine {
@@ -40,6 +41,7 @@ export interface HttpWorld {
   readonly app: Koa;
   readonly port: number;
   readonly lines: LogLine[];
+  readonly log: HttpLog;
   close(): Promise<void>;
 }
 
@@ -59,9 +61,9 @@ export async function httpWorld(options: HttpWorldOptions = {}): Promise<HttpWor
   const lines: LogLine[] = [];
   const log = keptLog(lines);
   const app = createApp({ handle, config, log, clock, ids: randomIds, pool, chat, more });
-  const server = await listen(app, { host: '127.0.0.1', port: config.port });
+  const server = await listen(app, { host: '127.0.0.1', port: config.port }, clock);
   const close = () => server.close();
-  return { handle, clock, pool, server, app, port: server.port, lines, close };
+  return { handle, clock, pool, server, app, port: server.port, lines, log, close };
 }
 
 function keptLog(lines: LogLine[]): HttpLog {

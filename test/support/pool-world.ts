@@ -37,7 +37,9 @@ function childMachine() {
       crash: () => {
         throw new Error('a planted crash');
       },
-      pass: ({ self }, params: { to: EventObject }) => void self._parent?.send(params.to),
+      pass: ({ self }, params: { to: EventObject }) => {
+        self._parent?.send(params.to);
+      },
     },
     guards: { isStillborn: ({ context }) => context.stillborn === true },
   }).createMachine({

@@ -45,7 +45,7 @@ export async function sseWorld(
   };
   const appErrors: unknown[] = [];
   const logged: object[] = [];
-  const app = koaApp(appErrors, logged);
+  const app = koaApp(appErrors, logged, clock);
   app.use(async (ctx) => {
     await before(ctx);
     await handler(SseStream.open(ctx, options), ctx);
@@ -63,11 +63,11 @@ export async function sseWorld(
   return { port, clock, pool: options.pool, sockets, appErrors, logged, close };
 }
 
-function koaApp(appErrors: unknown[], logged: object[]): Koa {
+function koaApp(appErrors: unknown[], logged: object[], clock: VirtualClock): Koa {
   const app = new Koa();
   app.on('error', (error: unknown) => appErrors.push(error));
   const log = { debug: () => {}, info: () => {}, warn: () => {} };
-  app.use(errorEnvelope({ ...log, error: (fields: object) => logged.push(fields) }));
+  app.use(errorEnvelope({ ...log, error: (fields: object) => logged.push(fields) }, clock));
   return app;
 }
 

@@ -2,7 +2,14 @@ import { describe, expect, it } from 'vitest';
 import { endingOf, type Ending } from '../../src/http/chat/ending.ts';
 import { truncate } from '../../src/http/chat/truncate.ts';
 import type { JournalEvent } from '../../src/journal/events.ts';
-import { cancelled, failed, finished, PROJECTION, text } from '../support/chat-journal.ts';
+import {
+  cancelled,
+  CHAT_USAGE,
+  failed,
+  finished,
+  PROJECTION,
+  text,
+} from '../support/chat-journal.ts';
 
 const ending = (event: JournalEvent): Ending | undefined => endingOf(event.type, event, PROJECTION);
 
@@ -18,6 +25,17 @@ describe('ending of a run', () => {
     if (end?.kind !== 'failure') throw new Error('It is no failure.');
     expect(end.error).toMatchObject({ status, code, headers: { 'x-should-retry': 'false' } });
     expect(end.sentence).toBeUndefined();
+  });
+
+  it.each([
+    { ms: 2_001, after: '2 s' },
+    { ms: 2_549, after: '2.5 s' },
+    { ms: 900_012, after: '900 s' },
+    { ms: 3, after: '0.003 s' },
+  ])('tells a deadline of $ms ms as $after', ({ ms, after }) => {
+    const end = ending(cancelled('deadline', { which: 'total', after_ms: ms }));
+    if (end?.kind !== 'failure') throw new Error('It is no failure.');
+    expect(end.error.message).toContain(`(after ${after})`);
   });
 
   it.each([
@@ -50,6 +68,19 @@ describe('ending of a run', () => {
     expect(end.sentence).toBeDefined();
   });
 
+  it.each([
+    { ms: 12_000, secs: '12' },
+    { ms: 12_001, secs: '13' },
+    { ms: 0, secs: '1' },
+    { ms: 1e300, secs: '86400' },
+    { ms: undefined, secs: '5' },
+  ])('asks for $secs s when the provider asked for $ms ms', ({ ms, secs }) => {
+    const event = failed('provider_rate_limited', 'x', true);
+    const error = { ...event.error, ...(ms !== undefined && { retry_after_ms: ms }) };
+    const end = ending({ ...event, error });
+    expect(end?.kind === 'failure' && end.error.headers).toEqual({ 'Retry-After': secs });
+  });
+
   it('keeps what went wrong inside the server and at the provider to itself', () => {
     for (const code of ['internal_error', 'provider_error', 'something_new']) {
       expect(JSON.stringify(ending(failed(code, 'key sk-123')))).not.toContain('sk-123');
@@ -80,6 +111,22 @@ describe('ending of a run', () => {
   it('is an answer when the caller is asked to run a tool', () => {
     expect(ending(cancelled('client_tool'))).toMatchObject({ finishReason: 'tool_calls' });
     expect(ending(finished())).toMatchObject({ kind: 'answer', finishReason: 'stop' });
+  });
+
+  it.each([
+    { said: undefined, tokensMax: undefined, reason: 'stop' },
+    { said: 'stop', tokensMax: 6, reason: 'stop' },
+    // The model asked for nothing that the caller has to answer.
+    { said: 'tool_calls', tokensMax: undefined, reason: 'stop' },
+    { said: 'length', tokensMax: undefined, reason: 'length' },
+    { said: 'length', tokensMax: 6, reason: 'length' },
+    { said: 'content_filter', tokensMax: undefined, reason: 'content_filter' },
+    { said: 'content_filter', tokensMax: 5, reason: 'length' },
+    { said: 'stop', tokensMax: 5, reason: 'length' },
+  ] as const)('is $reason when the model said $said under a limit of $tokensMax', (given) => {
+    const event = finished(CHAT_USAGE, given.said);
+    const end = endingOf('finished', event, { ...PROJECTION, tokensMax: given.tokensMax });
+    expect(end).toEqual({ kind: 'answer', finishReason: given.reason, usage: event });
   });
 
   it('is no answer when the run was parked', () => {

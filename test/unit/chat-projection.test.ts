@@ -52,6 +52,15 @@ describe('chat projection: text', () => {
     );
   });
 
+  it('does not begin with a blank line when the calls before it are hidden', () => {
+    const events = [toolRequested(), toolComplete(), text('b'), toolComplete('c'), text('d')];
+    expect(project(events, { toolMode: 'hidden' })).toBe(
+      chunk('"role":"assistant","content":"b"') + chunk('"content":"\\n\\nd"'),
+    );
+    // Where the call is shown, AURA's clients expect the text apart from it.
+    expect(project(events, { toolMode: 'none' })).toContain('"content":"\\n\\nb"');
+  });
+
   it("ends for its length when the completion reached the request's limit", () => {
     expect(project([finished()], { tokensMax: 5 })).toContain(final('length'));
     expect(project([finished()], { tokensMax: 6 })).toContain(final('stop'));

@@ -1,46 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import { readChatCall, type ChatCall } from '../../src/http/chat/chat-call.ts';
-import { HttpError } from '../../src/http/errors.ts';
-import { headerValueOf } from '../../src/http/chat/session-id.ts';
 import type { AgentSummary } from '../../src/handle.ts';
-import { createCountingIds } from '../../src/testing/ids.ts';
-import { createVirtualClock } from '../../src/testing/virtual-clock.ts';
+import { HI, readCall as read, refusal } from '../support/chat-call-kit.ts';
 import { AGENT } from '../support/fake-handle.ts';
-import { HTTP_CONFIG } from '../support/http-world.ts';
-
-interface Request {
-  readonly headers?: Readonly<Record<string, string>>;
-  readonly agents?: readonly AgentSummary[];
-  readonly defaultAgent?: string;
-}
-
-const HI = { role: 'user', content: 'hi' };
-
-function read(
-  body: unknown,
-  { headers = {}, agents = [AGENT], defaultAgent }: Request = {},
-): ChatCall {
-  const handle = { agents, ...(defaultAgent === undefined ? {} : { defaultAgent }) };
-  const clock = createVirtualClock(1_700_000_000_999);
-  return readChatCall({
-    body,
-    headers,
-    handle,
-    config: HTTP_CONFIG,
-    clock,
-    ids: createCountingIds(),
-  });
-}
-
-function refusal(body: unknown, request: Request = {}): HttpError {
-  try {
-    read(body, request);
-  } catch (error) {
-    if (error instanceof HttpError) return error;
-    throw error;
-  }
-  throw new Error('The request was accepted.');
-}
 
 describe('chat request: shape', () => {
   it.each([
@@ -189,7 +150,7 @@ describe('chat request: history', () => {
     ]);
   });
 
-  it('asks the last user message again when a tool message is last', () => {
+  it('goes on behind the results when a tool message is last, in the order of the client', () => {
     const messages = [
       { role: 'user', content: 'first' },
       HI,
@@ -198,8 +159,47 @@ describe('chat request: history', () => {
     ];
     const { command } = read({ messages, tools: TOOLS });
     expect(command.prompt).toBe('hi');
-    expect(command.messages.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool', 'user']);
-    expect(command.messages.at(-1)).toEqual(HI);
+    expect(command.messages).toEqual([
+      { role: 'user', content: 'first' },
+      HI,
+      { role: 'assistant', content: '', toolCalls: [{ id: 'a', name: 'f', argumentsText: '{}' }] },
+      { role: 'tool', toolCallId: 'a', content: '1' },
+    ]);
+  });
+
+  it('keeps a call and its result together across messages that are dropped', () => {
+    const messages = [
+      HI,
+      { role: 'assistant', content: null, tool_calls: [call('a', '{}'), call('server', '{}')] },
+      { role: 'system', content: 'be nice' },
+      { role: 'tool', tool_call_id: 'a', content: '1' },
+    ];
+    const kept = messagesOf(messages, { tools: TOOLS });
+    expect(kept.map(({ role }) => role)).toEqual(['user', 'assistant', 'tool']);
+    expect(kept[1]).toMatchObject({ toolCalls: [{ id: 'a' }] });
+  });
+
+  it.each([
+    ['that nobody made', [{ role: 'assistant', content: 'x', tool_calls: [call('b', '{}')] }]],
+    ['without any before it', []],
+    [
+      'of an earlier turn',
+      [
+        { role: 'assistant', content: 'x', tool_calls: [call('a', '{}')] },
+        { role: 'user', content: 'wait' },
+      ],
+    ],
+  ])('refuses a result of a call %s', (_which, between) => {
+    const messages = [HI, ...between, { role: 'tool', tool_call_id: 'a', content: '1' }];
+    const param = `messages[${messages.length - 1}].tool_call_id`;
+    expect(refusal({ messages, tools: TOOLS }).body.error).toEqual({
+      message: `\`${param}\` must be the id of a call of the assistant message before it.`,
+      type: 'invalid_request_error',
+      code: 'invalid_request_error',
+      param,
+    });
+    // Without tools the result is dropped, and with it what is wrong about it.
+    expect(messagesOf([...messages, HI]).at(-1)).toEqual(HI);
   });
 
   it.each([
@@ -222,36 +222,6 @@ describe('chat request: history', () => {
     ],
   ])('refuses %j with %j', (messages, more, message) => {
     expect(refusal({ messages, ...more })).toMatchObject({ status: 400, message });
-  });
-});
-
-describe('chat request: session', () => {
-  const metadata = (chat_session_id: string) => ({ messages: [HI], metadata: { chat_session_id } });
-
-  it("prefers metadata, then our header, then Open WebUI's, then a new id", () => {
-    const headers = { 'x-chat-session-id': 'ours', 'x-openwebui-chat-id': 'theirs' };
-    const bare = { messages: [HI] };
-    expect(read(metadata('meta'), { headers }).command.sessionId).toBe('meta');
-    expect(read(bare, { headers }).command.sessionId).toBe('ours');
-    const theirs = { headers: { 'x-openwebui-chat-id': 'theirs' } };
-    expect(read(bare, theirs).command.sessionId).toBe('theirs');
-    expect(read(bare).command.sessionId).toMatch(/^cs_[0-9a-f]{32}$/);
-    expect(read(metadata('')).command.sessionId).toMatch(/^cs_/);
-  });
-
-  it.each(['a\u0000b', 'a\nb', 'a\u0085b', '\ud800', 'ü'.repeat(129)])('refuses %j', (id) => {
-    const { status, body } = refusal(metadata(id));
-    expect(status).toBe(400);
-    expect(body.error.param).toBe('metadata.chat_session_id');
-  });
-
-  it('reads a header in UTF-8 or in Latin-1, and writes it percent-encoded', () => {
-    const utf8 = Buffer.from('zoë €').toString('latin1');
-    const headers = { 'x-chat-session-id': utf8 };
-    expect(read({ messages: [HI] }, { headers }).command.sessionId).toBe('zoë €');
-    const latin = { 'x-chat-session-id': 'zoë' };
-    expect(read({ messages: [HI] }, { headers: latin }).command.sessionId).toBe('zoë');
-    expect(headerValueOf('zoë €%20 😀')).toBe('zo%C3%AB %E2%82%AC%20 %F0%9F%98%80');
   });
 });
 
@@ -304,15 +274,6 @@ describe('chat request: agent', () => {
     expect(refusal(body, { agents: asking }).body.error.message).toContain('streaming');
     expect(read({ ...body, stream: true }, { agents: asking }).streaming).toBe(true);
   });
-
-  it("gives the caller's tools to an agent that allows them, and to no other", () => {
-    const tools = [{ type: 'function', function: { name: 'f', description: 'does f' } }];
-    const open = [{ ...AGENT, allowsClientTools: true }];
-    expect(read({ ...body, tools }, { agents: open }).command.clientTools).toEqual([
-      { name: 'f', description: 'does f', parameters: { type: 'object', properties: {} } },
-    ]);
-    expect(read({ ...body, tools }).command.clientTools).toBeUndefined();
-  });
 });
 
 describe('chat request: custom events', () => {
@@ -345,5 +306,13 @@ describe('chat request: what is started', () => {
       onBusy: 'parallel',
       requestHeaders: { 'x-a': 'b' },
     });
+  });
+});
+
+describe('chat request: what the configuration says', () => {
+  it('starts the run with the liveness and the busy strategy of chats', () => {
+    const liveness = { policy: 'continue', graceMs: 5 } as const;
+    const { command } = read({ messages: [HI] }, { config: { liveness, onBusy: 'enqueue' } });
+    expect(command).toMatchObject({ liveness, onBusy: 'enqueue' });
   });
 });

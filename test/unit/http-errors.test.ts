@@ -10,6 +10,7 @@ import {
 } from '../../src/errors.ts';
 import { badRequest, HttpError, toHttpError } from '../../src/http/errors.ts';
 import { SsePool } from '../../src/http/sse-pool.ts';
+import { JournalClosedError, LeaseLostError, SessionHeldError } from '../../src/journal/errors.ts';
 
 describe('errors as HTTP', () => {
   it.each([
@@ -24,6 +25,9 @@ describe('errors as HTTP', () => {
       'liveness',
     ],
     [new StoreUnavailableError('x'), 503, 'store_unavailable', 'store_unavailable', undefined],
+    [new JournalClosedError(), 503, 'store_unavailable', 'store_unavailable', undefined],
+    [new SessionHeldError('s', 1), 409, 'session_held', 'session_held', undefined],
+    [new LeaseLostError('s'), 409, 'lease_lost', 'lease_lost', undefined],
   ])('answers %s with %i', (error, status, type, code, param) => {
     const { body, status: answered } = toHttpError(error);
     expect(answered).toBe(status);

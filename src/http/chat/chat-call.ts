@@ -4,6 +4,7 @@ import type { Ids } from '../../ids.ts';
 import type { HttpConfig } from '../config.ts';
 import { badRequest, type HttpError } from '../errors.ts';
 import { parseChatBody, type ChatBody } from './chat-request.ts';
+import { clientToolsOf } from './client-tools.ts';
 import { wantsCustomEvents } from './custom-events.ts';
 import { conversationOf } from './history.ts';
 import type { ProjectionOptions } from './projection.ts';
@@ -46,11 +47,10 @@ export function readChatCall({ body, headers, handle, ...rest }: ChatCallSources
     sessionId,
     ...conversation,
     streaming,
-    liveness: { policy: 'cancel', graceMs: 0 },
-    // Front ends send a title request under the chat's own id while the chat still runs.
-    onBusy: 'parallel',
+    liveness: rest.config.liveness,
+    onBusy: rest.config.onBusy,
     requestHeaders: headers,
-    ...clientTools(chat, agent),
+    ...clientToolsOf(chat, agent),
   };
   const projection = projectionOf({ chat, headers, agent, sessionId, ...rest });
   return { streaming, agent, command, projection };
@@ -59,16 +59,6 @@ export function readChatCall({ body, headers, handle, ...rest }: ChatCallSources
 function needsStream({ id }: AgentSummary): HttpError {
   const why = `Agent "${id}" uses conversational HITL, which needs a streaming response`;
   return badRequest(`${why}; set "stream": true.`, 'stream');
-}
-
-function clientTools({ tools = [] }: ChatBody, agent: AgentSummary): Pick<StartRun, 'clientTools'> {
-  if (tools.length === 0 || !agent.allowsClientTools) return {};
-  const specs = tools.map(({ function: { name, description, parameters } }) => ({
-    name,
-    ...(description === undefined ? {} : { description }),
-    parameters: parameters ?? { type: 'object', properties: {} },
-  }));
-  return { clientTools: specs };
 }
 
 interface ProjectionSources extends Pick<ChatCallSources, 'headers' | 'config' | 'clock' | 'ids'> {

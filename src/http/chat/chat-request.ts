@@ -1,42 +1,55 @@
 import { z } from 'zod';
-import { badRequest, type HttpError } from '../errors.ts';
-import { isEchoable } from './session-id.ts';
+import { isTooDeep, JSON_DEPTH_MAX } from '../../json-depth.ts';
+import { isEchoable } from '../echo.ts';
+import { badRequest } from '../errors.ts';
+import { optional, parseBody } from '../params.ts';
 
 /** Largest token limit that a request may name: AURA's clients hold 32 bits without a sign. */
 const TOKENS_MAX = 4_294_967_295;
-
-const optional = <T extends z.ZodType>(schema: T) =>
-  schema.nullish().transform((v) => v ?? undefined);
 
 /** A string that may come back in an error, so it must be fit for one. */
 const echoed = z.string().refine(isEchoable, {
   error: 'must have no control characters and at most 256 bytes',
 });
 
-/** Text, or an array of text parts joined by newlines; null and absent are no text. */
-const content = z.unknown().transform((value, ctx): string => {
-  if (value === undefined || value === null) return '';
-  if (typeof value === 'string') return value;
-  const refuse = (message: string, ...path: (string | number)[]): string => {
-    ctx.issues.push({ code: 'custom', message, path, input: value });
-    return '';
-  };
-  if (!Array.isArray(value)) return refuse('must be a string or an array of text parts');
-  const texts = value.map((part: unknown, index) => textOf(part) ?? refuse(partFault(part), index));
-  return texts.join('\n');
-});
+/**
+ * Text, or an array of text parts joined by newlines; null and absent are no text. It is `optional`
+ * before it is transformed, because a transform alone takes an absent key for a fault.
+ */
+const content = z
+  .unknown()
+  .optional()
+  .transform((value, ctx): string => {
+    if (value === undefined || value === null) return '';
+    if (typeof value === 'string') return value;
+    const refuse = (message: string, ...path: (string | number)[]): string => {
+      ctx.issues.push({ code: 'custom', message, path, input: value });
+      return '';
+    };
+    if (!Array.isArray(value)) return refuse('must be a string or an array of text parts');
+    const texts = value.map((part: unknown, at) => textOf(part) ?? refuse(partFault(part), at));
+    return texts.join('\n');
+  });
+
+/** Each holds its text under its own name. A refusal is what the model said instead of an answer. */
+const TEXT_TYPES: ReadonlySet<string> = new Set(['text', 'refusal']);
 
 function textOf(part: unknown): string | undefined {
-  if (typeof part !== 'object' || part === null) return undefined;
-  if (!('type' in part) || part.type !== 'text' || !('text' in part)) return undefined;
-  return typeof part.text === 'string' ? part.text : undefined;
+  const type = typeOf(part);
+  const text: unknown = TEXT_TYPES.has(type) ? Reflect.get(Object(part), type) : undefined;
+  return typeof text === 'string' ? text : undefined;
 }
 
 function partFault(part: unknown): string {
-  const type = typeof part === 'object' && part !== null && 'type' in part ? part.type : undefined;
-  if (type === 'text') return 'must have its text in the string "text"';
-  const name = typeof type === 'string' && isEchoable(type) ? `type "${type}"` : 'this type';
+  const type = typeOf(part);
+  if (TEXT_TYPES.has(type)) return `must have its text in the string "${type}"`;
+  const name = type !== '' && isEchoable(type) ? `type "${type}"` : 'this type';
   return `must be a text part, {"type":"text","text":"…"}; parts of ${name} are not supported`;
+}
+
+function typeOf(part: unknown): string {
+  const type: unknown = Reflect.get(Object(part), 'type');
+  return typeof type === 'string' ? type : '';
 }
 
 const toolCall = z.object({
@@ -53,17 +66,26 @@ const message = z.object({
   name: optional(z.string()),
 });
 
+/** The only part of a body that may have any shape, and it is written again for the provider. */
+const schemaOfArguments = z.record(z.string(), z.unknown()).refine((schema) => !isTooDeep(schema), {
+  error: `nests deeper than ${JSON_DEPTH_MAX} levels; send a flatter schema`,
+});
+
 const tool = z.object({
   type: z.literal('function'),
   function: z.object({
-    name: z.string().min(1, { error: 'must not be empty' }),
+    name: z.string(),
     description: optional(z.string()),
-    parameters: optional(z.record(z.string(), z.unknown())),
+    parameters: optional(schemaOfArguments),
   }),
 });
 
 const tokens = optional(
-  z.int().min(0, { error: 'must not be negative' }).max(TOKENS_MAX, { error: 'is too large' }),
+  z
+    .number()
+    .refine((value) => Number.isInteger(value), { error: 'must be a whole number, not a fraction' })
+    .refine((value) => value >= 0, { error: 'must not be negative' })
+    .refine((value) => value <= TOKENS_MAX, { error: 'is too large' }),
 );
 
 /**
@@ -90,49 +112,10 @@ export type BodyMessage = ChatBody['messages'][number];
  * @throws {HttpError} 400 that names the first field at fault.
  */
 export function parseChatBody(json: unknown): ChatBody {
-  const parsed = body.safeParse(json, { reportInput: true });
-  if (!parsed.success) throw refusalOf(parsed.error.issues[0]);
-  if (parsed.data.messages.length === 0) throw badRequest('No messages provided', 'messages');
-  return parsed.data;
-}
-
-function refusalOf(issue: z.core.$ZodIssue | undefined): HttpError {
-  if (issue === undefined) return badRequest('The body is not a chat completion request.');
-  const param = pathOf(issue.path);
-  if (param === '') return badRequest('The body must be a JSON object with "messages".');
-  return badRequest(`\`${param}\` ${faultOf(issue)}.`, param);
-}
-
-function faultOf(issue: z.core.$ZodIssue): string {
-  if (issue.code === 'invalid_value')
-    return `must be ${issue.values.map((v) => `"${String(v)}"`).join(' or ')}`;
-  if (issue.code !== 'invalid_type') return issue.message;
-  const expected = EXPECTED[issue.expected] ?? `of type ${issue.expected}`;
-  if (issue.input === undefined) return `is missing; it must be ${expected}`;
-  return `must be ${expected}, not ${kindOf(issue.input)}`;
-}
-
-const EXPECTED: Readonly<Record<string, string>> = {
-  string: 'a string',
-  number: 'a number',
-  int: 'a whole number',
-  boolean: 'true or false',
-  array: 'an array',
-  object: 'an object',
-  record: 'an object',
-};
-
-function kindOf(value: unknown): string {
-  if (value === null) return 'null';
-  if (Array.isArray(value)) return 'an array';
-  if (typeof value === 'number' && !Number.isInteger(value)) return 'a fraction';
-  return EXPECTED[typeof value] ?? typeof value;
-}
-
-/** `messages[0].content`. */
-function pathOf(path: readonly PropertyKey[]): string {
-  return path.reduce<string>((text, key) => {
-    if (typeof key === 'number') return `${text}[${key}]`;
-    return text === '' ? String(key) : `${text}.${String(key)}`;
-  }, '');
+  if (typeof json !== 'object' || json === null || Array.isArray(json)) {
+    throw badRequest('The body must be a JSON object with "messages".');
+  }
+  const chat = parseBody(body, json);
+  if (chat.messages.length === 0) throw badRequest('No messages provided', 'messages');
+  return chat;
 }

@@ -1,5 +1,5 @@
 import type { ServerResponse } from 'node:http';
-import type { StartedRun, StartRun, SupervisorHandle } from '../../handle.ts';
+import type { DetachBecause, StartedRun, StartRun, SupervisorHandle } from '../../handle.ts';
 
 export interface ClaimOptions {
   readonly handle: SupervisorHandle;
@@ -15,12 +15,12 @@ export interface ClaimOptions {
 export class ClaimedRun {
   readonly started: StartedRun;
   /** No more than this: the command holds the whole conversation. */
-  readonly #release: () => void;
+  readonly #release: (because: DetachBecause) => void;
   #left = false;
   #settled = false;
   #onLeave: () => void = () => {};
 
-  private constructor(started: StartedRun, release: () => void) {
+  private constructor(started: StartedRun, release: (because: DetachBecause) => void) {
     this.started = started;
     this.#release = release;
   }
@@ -34,7 +34,9 @@ export class ClaimedRun {
     };
     response.once('close', () => leave());
     const started = await handle.start({ ...command, claim: { observerId } });
-    const run = new ClaimedRun(started, () => handle.release(started.runId, observerId));
+    const run = new ClaimedRun(started, (because) =>
+      handle.release(started.runId, observerId, because),
+    );
     leave = () => run.leave();
     if (hasLeft) leave();
     return run;
@@ -51,11 +53,14 @@ export class ClaimedRun {
     this.#settled = true;
   }
 
-  /** Gives the claim up, unless the run is settled. The response's close does it by itself. */
-  leave(): void {
+  /**
+   * Gives the claim up, unless the run is settled. The response's close does it by itself; it is
+   * `expired` when we let the caller go, not the caller us.
+   */
+  leave(because: DetachBecause = 'released'): void {
     if (this.#settled || this.#left) return;
     this.#left = true;
-    this.#release();
+    this.#release(because);
     this.#onLeave();
   }
 }

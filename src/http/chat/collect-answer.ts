@@ -3,7 +3,6 @@ import type { HttpDeps } from '../deps.ts';
 import { unavailable } from '../errors.ts';
 import { RunFeed } from '../run-feed.ts';
 import type { ClaimedRun } from './claimed-run.ts';
-import { EndWatch } from './end-watch.ts';
 import type { Ending } from './ending.ts';
 
 /** Takes a run's entries in order and says how it ended when it has seen the last. */
@@ -23,21 +22,18 @@ export async function collectAnswer(
   const { promise, settle } = settling(run);
   const { sessionId, runId, seq } = run.started;
   const lose = (): void => settle(UNREADABLE);
-  const watch = new EndWatch({ handle, clock, runId, onLost: lose });
   const entries = (batch: readonly StoredEntry[]): boolean => {
-    watch.touch();
     const ending = lastEnding(batch, sink);
     if (ending !== undefined) settle(ending);
     return true;
   };
   const feed = new RunFeed(
     { handle, clock, log, sessionId, runId, from: seq },
-    { entries, gap: lose },
+    { entries, gap: lose, lost: lose },
   );
   try {
     return await promise;
   } finally {
-    watch.stop();
     feed.close();
   }
 }

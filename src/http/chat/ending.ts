@@ -26,8 +26,12 @@ export interface EndingOptions {
   readonly debugProviderErrors: boolean;
 }
 
+type Finished = Extract<JournalEvent, { type: 'finished' }>;
 type Failed = Extract<JournalEvent, { type: 'failed' }>;
 type Cancelled = Extract<JournalEvent, { type: 'cancelled' }>;
+
+/** A day: a provider that asks for more is as good as gone, and digits stay digits. */
+const RETRY_AFTER_SECS_MAX = 86_400;
 
 /** Longest text of a provider's own error that is shown. */
 const RAW_ERROR_CHARS_MAX = 500;
@@ -38,8 +42,7 @@ export function endingOf(
   event: JournalEvent,
   options: EndingOptions,
 ): Ending | undefined {
-  if (event.type === 'finished')
-    return answer(event, reachedLimit(event, options) ? 'length' : 'stop');
+  if (event.type === 'finished') return answer(event, finishReason(event, options));
   if (event.type === 'failed') return failure(event, options);
   if (event.type === 'cancelled') {
     if (event.reason === 'client_tool') return answer(event, 'tool_calls');
@@ -57,6 +60,12 @@ const answer = (usage: UsageFields, finishReason: FinishReason): Ending => ({
   finishReason,
   usage,
 });
+
+/** The caller's own limit counts as much as the provider's word (AURA knows it alone). */
+function finishReason(event: Finished, options: EndingOptions): FinishReason {
+  if (reachedLimit(event, options) || event.finish_reason === 'length') return 'length';
+  return event.finish_reason === 'content_filter' ? 'content_filter' : 'stop';
+}
 
 const reachedLimit = (usage: UsageFields, { tokensMax }: EndingOptions): boolean =>
   tokensMax !== undefined && usage.completion_tokens >= tokensMax;
@@ -82,12 +91,18 @@ function providerFailure(error: Failed['error'], options: EndingOptions): Ending
   const sentence = providerSentence(error, options);
   const limited = error.code === 'provider_rate_limited';
   const headers = {
-    ...(limited ? { 'Retry-After': String(RETRY_AFTER_SECS) } : {}),
+    ...(limited ? { 'Retry-After': String(retryAfterSecs(error)) } : {}),
     ...(error.retryable ? {} : NO_RETRY),
   };
   const status = limited ? 429 : 502;
   const fields = { status, code: error.code, type: 'provider_error', message: sentence, headers };
   return { kind: 'failure', error: new HttpError(fields), sentence };
+}
+
+/** What the provider asked for, in whole seconds as the header has them. */
+function retryAfterSecs({ retry_after_ms }: Failed['error']): number {
+  if (retry_after_ms === undefined) return RETRY_AFTER_SECS;
+  return Math.min(Math.max(Math.ceil(retry_after_ms / 1_000), 1), RETRY_AFTER_SECS_MAX);
 }
 
 /** A provider's own words may hold what is not the caller's business, so they need a setting. */
@@ -149,7 +164,7 @@ function cancelMessage(reason: CancelReason, message: string | undefined): strin
 }
 
 function deadline({ which = 'total', after_ms }: Cancelled): HttpError {
-  const after = after_ms === undefined ? '' : ` (after ${after_ms / 1000} s)`;
+  const after = after_ms === undefined ? '' : ` (after ${secondsOf(after_ms)} s)`;
   return new HttpError({
     status: 504,
     code: `deadline_${which}`,
@@ -158,6 +173,9 @@ function deadline({ which = 'total', after_ms }: Cancelled): HttpError {
     headers: NO_RETRY,
   });
 }
+
+/** To a tenth, or exact below that: a timer is always late by a little, which is no news. */
+const secondsOf = (ms: number): number => Math.round(ms / 100) / 10 || ms / 1_000;
 
 const DEADLINES: Readonly<Record<DeadlineName, string>> = {
   total: 'The run used up its time',

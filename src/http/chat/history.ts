@@ -3,26 +3,27 @@ import type { BodyMessage, ChatBody } from './chat-request.ts';
 import { badRequest } from '../errors.ts';
 
 export interface Conversation {
-  /** Without system messages, which the agent's own prompt stands for; ends with the prompt. */
+  /** Without system messages, which the agent's own prompt stands for. */
   readonly messages: readonly ChatMessage[];
   readonly prompt: string;
 }
 
 /**
- * What the caller's messages mean to a run. The prompt is the trailing user message. A caller that
- * answers its own tool calls ends with a tool's message: then the prompt is the last user message,
- * moved to the end.
+ * What the caller's messages mean to a run, in the order in which they came: providers want a
+ * tool's result right behind the call it answers. The prompt is the trailing user message; behind
+ * it stand, in a conversation that ends with a tool's message, the calls it led to and their
+ * results, and the model goes on from there.
  *
- * @throws {HttpError} 400 when the messages end otherwise.
+ * @throws {HttpError} 400 when the messages end otherwise or a tool's message answers no call.
  */
 export function conversationOf({ messages, tools }: ChatBody): Conversation {
   const keepsTools = tools !== undefined && tools.length > 0;
   const promptAt = promptIndex(messages, keepsTools);
-  const prompt = messages[promptAt]?.content ?? '';
-  const history = messages.flatMap((message, index) =>
-    index === promptAt ? [] : converted(message, { messages, index, keepsTools }),
+  const kept = messages.flatMap((message, index) =>
+    index === promptAt || isKept(message, keepsTools) ? [{ message, index }] : [],
   );
-  return { messages: [...history, { role: 'user', content: prompt }], prompt };
+  const prompt = messages[promptAt]?.content ?? '';
+  return { messages: converted(kept), prompt };
 }
 
 function promptIndex(messages: readonly BodyMessage[], keepsTools: boolean): number {
@@ -38,23 +39,52 @@ function promptIndex(messages: readonly BodyMessage[], keepsTools: boolean): num
   throw badRequest('tool result messages require a preceding user message', 'messages');
 }
 
-interface Place {
-  readonly messages: readonly BodyMessage[];
-  readonly index: number;
-  readonly keepsTools: boolean;
+function isKept({ role, content, tool_calls = [] }: BodyMessage, keepsTools: boolean): boolean {
+  if (role === 'tool') return keepsTools;
+  if (role === 'user') return !isBlank(content);
+  if (role !== 'assistant') return false;
+  return !isBlank(content) || (keepsTools && tool_calls.length > 0);
 }
 
-function converted(message: BodyMessage, place: Place): ChatMessage[] {
-  const { role, content } = message;
-  const { index, keepsTools } = place;
-  if (role === 'user') return isBlank(content) ? [] : [{ role, content }];
-  if (role === 'assistant') return assistantTurn(message, place);
-  if (role !== 'tool' || !keepsTools) return [];
-  if (message.tool_call_id !== undefined) {
-    return [{ role, toolCallId: message.tool_call_id, content }];
+interface Kept {
+  readonly message: BodyMessage;
+  /** Its place in the request. */
+  readonly index: number;
+}
+
+function converted(kept: readonly Kept[]): readonly ChatMessage[] {
+  const turns: ChatMessage[] = [];
+  let calls = NONE;
+  for (const [at, { message, index }] of kept.entries()) {
+    const { role, content } = message;
+    if (role === 'tool') {
+      turns.push({ role, toolCallId: callAnswered(message, index, calls), content });
+    } else if (role === 'assistant') {
+      turns.push(...assistantTurn(message, answersBehind(kept, at)));
+      calls = new Set(message.tool_calls?.map(({ id }) => id));
+    } else {
+      calls = NONE;
+      turns.push({ role: 'user', content });
+    }
   }
+  return turns;
+}
+
+const NONE: ReadonlySet<string> = new Set();
+
+/** Providers refuse a result without its call, and a call that stands further up. */
+function callAnswered(
+  { tool_call_id: id }: BodyMessage,
+  index: number,
+  calls: ReadonlySet<string>,
+) {
   const param = `messages[${index}].tool_call_id`;
-  throw badRequest(`\`${param}\` is missing; a tool message names the call it answers.`, param);
+  if (id === undefined) {
+    throw badRequest(`\`${param}\` is missing; a tool message names the call it answers.`, param);
+  }
+  if (calls.has(id)) return id;
+  const want = 'must be the id of a call of the assistant message before it';
+  throw badRequest(`\`${param}\` ${want}.`, param);
 }
 
 /**
@@ -63,22 +93,21 @@ function converted(message: BodyMessage, place: Place): ChatMessage[] {
  */
 function assistantTurn(
   { content, tool_calls = [] }: BodyMessage,
-  { messages, index, keepsTools }: Place,
+  answered: ReadonlySet<string>,
 ): ChatMessage[] {
-  const answered = keepsTools ? answersBehind(messages, index) : NONE;
   const toolCalls = tool_calls.filter(({ id }) => answered.has(id)).map(toolCallOf);
   if (toolCalls.length > 0) return [{ role: 'assistant', content, toolCalls }];
   return isBlank(content) ? [] : [{ role: 'assistant', content }];
 }
 
-const NONE: ReadonlySet<string> = new Set();
-
-/** The calls answered by the tool messages that follow the one at `index`. */
-function answersBehind(messages: readonly BodyMessage[], index: number): ReadonlySet<string> {
-  const rest = messages.slice(index + 1);
-  const end = rest.findIndex(({ role }) => role !== 'tool');
-  const answers = end < 0 ? rest : rest.slice(0, end);
-  return new Set(answers.flatMap(({ tool_call_id: id }) => id ?? []));
+/** The calls answered by the tool messages that follow the one at `at`. */
+function answersBehind(kept: readonly Kept[], at: number): ReadonlySet<string> {
+  const answers = new Set<string>();
+  for (let next = at + 1; kept[next]?.message.role === 'tool'; next += 1) {
+    const id = kept[next]?.message.tool_call_id;
+    if (id !== undefined) answers.add(id);
+  }
+  return answers;
 }
 
 function toolCallOf(call: NonNullable<BodyMessage['tool_calls']>[number]): ToolCall {

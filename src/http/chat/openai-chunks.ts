@@ -2,7 +2,7 @@ import type { AgentEvent, UsageFields } from '../../journal/events.ts';
 import type { ToolResultMode } from '../config.ts';
 import { truncate } from './truncate.ts';
 
-export type FinishReason = 'stop' | 'length' | 'tool_calls';
+export type FinishReason = 'stop' | 'length' | 'tool_calls' | 'content_filter';
 
 export interface ChunkOptions {
   readonly completionId: string;
@@ -78,7 +78,9 @@ export class OpenAiChunks {
 
   /** The end of a call that the server executed; text that follows is set apart from what was. */
   toolResult(event: ToolComplete): string {
-    this.#separate();
+    // Nobody sees a hidden call, so an answer that begins behind one has nothing to be set apart from.
+    if (this.#options.toolMode === 'hidden') this.paragraph();
+    else this.#separate();
     const index = this.#indexes.get(event.tool_id);
     if (this.#options.toolMode !== 'open-web-ui' || index === undefined) return '';
     const quoted = JSON.stringify(event.result ?? event.error ?? '');

@@ -1,13 +1,5 @@
+import { ECHOED_BYTES_MAX, isEchoable } from '../echo.ts';
 import { badRequest } from '../errors.ts';
-
-/** More than this comes back in no header, no event and no error. */
-const ECHOED_BYTES_MAX = 256;
-
-const UNSAFE = /[\p{Cc}\p{Cs}]/u;
-
-/** Whether a value of the request is fit to be sent back: no control characters, not too long. */
-export const isEchoable = (value: string): boolean =>
-  !UNSAFE.test(value) && Buffer.byteLength(value) <= ECHOED_BYTES_MAX;
 
 export interface SessionIdSources {
   readonly metadata: Readonly<Record<string, string>> | undefined;
@@ -18,25 +10,41 @@ export interface SessionIdSources {
 
 /**
  * The session a request belongs to: `metadata.chat_session_id`, else `X-Chat-Session-Id`, else Open
- * WebUI's header, else a new one. An empty value counts as none.
+ * WebUI's header, else a new one. An empty value counts as none. Our own header may be what
+ * {@link headerValueOf} gave, so that a client can send back what it got.
  *
- * @throws {HttpError} 400 for an id with control characters or more than 256 bytes.
+ * @throws {HttpError} 400 for an id with control characters, outer white space or over 256 bytes.
  */
 export function sessionIdOf({ metadata, headers, generate }: SessionIdSources): string {
   return (
     checked(metadata?.['chat_session_id'], 'metadata.chat_session_id') ??
-    checked(headerText(headers['x-chat-session-id']), 'X-Chat-Session-Id') ??
+    checked(decoded(headerText(headers['x-chat-session-id'])), 'X-Chat-Session-Id') ??
     checked(headerText(headers['x-openwebui-chat-id']), 'X-OpenWebUI-Chat-Id') ??
     generate()
   );
 }
 
-/** A session id as a header value: what is not ASCII is percent-encoded, the rest stays. */
+/** A session id as a header value: `%` and what is not ASCII are percent-encoded, the rest stays. */
 export const headerValueOf = (sessionId: string): string =>
-  sessionId.replace(/[^\x20-\x7e]/gu, (char) => encodeURIComponent(char));
+  sessionId.replace(/[^\x20-\x7e]|%/gu, (char) => encodeURIComponent(char));
 
+/** Undoes {@link headerValueOf}. A text that it never gives is an id as it stands. */
+function decoded(value: string | undefined): string | undefined {
+  if (value === undefined || !value.includes('%')) return value;
+  try {
+    const id = decodeURIComponent(value);
+    return headerValueOf(id) === value ? id : value;
+  } catch {
+    return value;
+  }
+}
+
+/** White space around an id would be lost in a header, and another session would come back. */
 function checked(value: string | undefined, param: string): string | undefined {
   if (value === undefined || value === '') return undefined;
+  if (value.trim() !== value) {
+    throw badRequest(`\`${param}\` must not begin or end with white space.`, param);
+  }
   if (isEchoable(value)) return value;
   throw badRequest(
     `\`${param}\` must have no control characters and at most ${ECHOED_BYTES_MAX} bytes.`,

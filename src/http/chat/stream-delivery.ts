@@ -5,9 +5,9 @@ import type { Gap, StoredEntry } from '../../journal/reader.ts';
 import type { HttpDeps } from '../deps.ts';
 import { toHttpError, unavailable, type HttpError } from '../errors.ts';
 import { RunFeed, type RunFeedSink } from '../run-feed.ts';
-import { SseStream } from '../sse.ts';
+import { openRunStream } from '../run-stream.ts';
+import type { SseStream } from '../sse.ts';
 import type { ClaimedRun } from './claimed-run.ts';
-import { EndWatch } from './end-watch.ts';
 import { endingOf } from './ending.ts';
 import { ChatProjection, DONE, type ProjectionOptions } from './projection.ts';
 
@@ -41,13 +41,11 @@ export class StreamDelivery implements RunFeedSink {
   readonly #sources: DeliverySources;
   readonly #projection: ChatProjection;
   readonly #headersTimer: TimerHandle;
-  readonly #watch: EndWatch;
   readonly #feed: RunFeed | undefined;
   #resolve: () => void = () => {};
   #reject: (error: HttpError) => void = () => {};
   #stream: SseStream | undefined;
   #beating = false;
-  #paused = false;
   #over = false;
 
   constructor(sources: DeliverySources) {
@@ -61,7 +59,6 @@ export class StreamDelivery implements RunFeedSink {
       this.#reject = reject;
     });
     this.#headersTimer = clock.setTimeout(() => this.#stopWaiting(), HEADERS_AFTER_MS);
-    this.#watch = new EndWatch({ handle, clock, runId, onLost: () => this.#lose('its end') });
     this.#feed = new RunFeed({ handle, clock, log, sessionId, runId, from: seq }, this);
     run.onLeave(() => this.#leave());
     if (this.#over) this.#feed?.close();
@@ -69,7 +66,6 @@ export class StreamDelivery implements RunFeedSink {
 
   entries(batch: readonly StoredEntry[]): boolean {
     if (this.#over) return true;
-    this.#watch.touch();
     if (this.#beating) return this.#flow(batch);
     if (this.#stream !== undefined) return this.#begin(batch);
     const at = batch.findIndex((entry) => entry.kind === 'agent' || TERMINAL_TYPES.has(entry.type));
@@ -79,6 +75,10 @@ export class StreamDelivery implements RunFeedSink {
 
   gap({ from, to }: Gap): void {
     this.#lose(`entries ${from} to ${to}`);
+  }
+
+  lost(): void {
+    this.#lose('its end');
   }
 
   /** The opening entries, then the heartbeat, then the rest. */
@@ -96,9 +96,7 @@ export class StreamDelivery implements RunFeedSink {
     let frames = '';
     for (const entry of batch) frames += this.#projection.frames(entry);
     if (this.#projection.ended) return this.#finish(frames);
-    if (frames === '' || this.#stream?.send(frames) !== false) return true;
-    this.#pause();
-    return false;
+    return frames === '' || this.#stream?.send(frames) !== false;
   }
 
   #finish(frames: string): true {
@@ -120,16 +118,15 @@ export class StreamDelivery implements RunFeedSink {
   /** False when the server has no place for the stream: the run has nobody to answer. */
   #open(): boolean {
     const { ctx, deps, run } = this.#sources;
-    const { heartbeatMs, sseBufferBytesMax: bufferBytesMax, sseStallMs: stallMs } = deps.config;
-    const { clock, pool } = deps;
+    const { runId } = run.started;
     try {
-      this.#stream = SseStream.open(ctx, { clock, heartbeatMs, bufferBytesMax, stallMs, pool });
+      this.#stream = openRunStream(ctx, { runId, deps, onCut: () => run.leave('expired') });
     } catch (error) {
       this.#reject(toHttpError(error));
-      run.leave();
+      run.leave('expired');
       return false;
     }
-    this.#stream.onDrain(() => this.#resume());
+    this.#stream.onDrain(() => this.#feed?.resume());
     this.#resolve();
     return true;
   }
@@ -143,18 +140,6 @@ export class StreamDelivery implements RunFeedSink {
     this.#beating = true;
     this.#sources.deps.clock.clearTimeout(this.#headersTimer);
     this.#stream?.heartbeats();
-  }
-
-  #pause(): void {
-    this.#paused = true;
-    this.#watch.stop();
-  }
-
-  #resume(): void {
-    if (!this.#paused || this.#over) return;
-    this.#paused = false;
-    this.#watch.start();
-    this.#feed?.resume();
   }
 
   #lose(what: string): void {
@@ -181,7 +166,6 @@ export class StreamDelivery implements RunFeedSink {
   #close(): void {
     this.#over = true;
     this.#sources.deps.clock.clearTimeout(this.#headersTimer);
-    this.#watch.stop();
     this.#feed?.close();
   }
 }

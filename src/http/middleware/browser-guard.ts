@@ -31,10 +31,10 @@ export function browserGuard(config: GuardConfig): Koa.Middleware {
   };
 }
 
-/** Browsers always send `Host`, so a request without one is no page's. */
+/** Browsers always send `Host`, so a request of HTTP/1.0 without one is no page's. */
 function checkHost(ctx: Koa.Context, hosts: ReadonlySet<string | undefined>): void {
-  const host = ctx.get('Host');
-  if (host === '') return;
+  const { host } = ctx.req.headers;
+  if (host === undefined) return;
   const hostname = hostnameOf(`http://${host}`);
   if (hostname !== undefined && (isLoopback(hostname) || hosts.has(hostname))) return;
   throw new HttpError({
@@ -45,7 +45,7 @@ function checkHost(ctx: Koa.Context, hosts: ReadonlySet<string | undefined>): vo
 }
 
 function originRefused(): HttpError {
-  const message = 'This origin may not call the server; add it to the allowed origins if it may.';
+  const message = 'This origin may not call the server; if it may, name it in --allowed-origins.';
   return new HttpError({ status: 403, code: 'forbidden', message });
 }
 

@@ -8,7 +8,7 @@ export const notFoundHere: Koa.Middleware = async (ctx) => {
   const { matched } = ctx as unknown as Partial<Pick<RouterContext, 'matched'>>;
   const methods = new Set(matched?.flatMap((layer) => layer.methods));
   if (methods.size === 0) throw notFound('Nothing is served at this path.');
-  const allow = [...methods].join(', ');
+  const allow = [...methods].toSorted().join(', ');
   throw new HttpError({
     status: 405,
     code: 'method_not_allowed',

@@ -6,8 +6,9 @@ import type { HttpLog } from '../config.ts';
 export function requestLog(log: HttpLog, clock: Clock): Koa.Middleware {
   return async (ctx, next) => {
     const startedAt = clock.now();
+    // Read here, where an error of it would fail this request alone.
+    const { method, path } = ctx;
     ctx.res.once('close', () => {
-      const { method, path } = ctx;
       const duration_ms = clock.now() - startedAt;
       const complete = ctx.res.writableFinished;
       log.debug({ method, path, status: ctx.res.statusCode, duration_ms, complete }, 'request');

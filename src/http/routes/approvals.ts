@@ -3,11 +3,11 @@ import { z } from 'zod';
 import type { Decision } from '../../handle.ts';
 import type { HttpDeps } from '../deps.ts';
 import { badRequest, notFound } from '../errors.ts';
-import { echoable, parseBody, prose } from '../params.ts';
+import { echoable, optional, parseBody, prose } from '../params.ts';
 
 const UUID = /^[\da-f]{8}-[\da-f]{4}-[\da-f]{4}-[\da-f]{4}-[\da-f]{12}$/i;
 
-const body = z.strictObject({ approved: z.boolean(), reason: prose.optional() });
+const body = z.strictObject({ approved: z.boolean(), reason: optional(prose) });
 
 /**
  * `POST /v1/approvals/{decision_id}`: 204 when the decision is durable, also when the same one

@@ -2,13 +2,14 @@ import type { RouterContext } from '@koa/router';
 import { RunNotFoundError } from '../../errors.ts';
 import type { RunRecord } from '../../handle.ts';
 import type { Gap, StoredEntry } from '../../journal/reader.ts';
-import { EndWatch } from '../chat/end-watch.ts';
 import type { HttpDeps } from '../deps.ts';
+import { hasEnded } from '../end-watch.ts';
 import { badRequest } from '../errors.ts';
 import { dataFrame, retryLine } from '../frame.ts';
 import { queryFlag, queryValue } from '../params.ts';
-import { hasEnded, RunFeed } from '../run-feed.ts';
-import { SseStream } from '../sse.ts';
+import { RunFeed } from '../run-feed.ts';
+import { openRunStream } from '../run-stream.ts';
+import type { SseStream } from '../sse.ts';
 import { runIdOf } from './runs.ts';
 
 /** How long a client waits before it comes back. A claim's grace window should exceed it. */
@@ -110,37 +111,27 @@ interface Wanted {
 }
 
 function stream(ctx: RouterContext, { record, view, from }: Wanted, deps: HttpDeps): void {
-  const { handle, clock, log, config, pool } = deps;
+  const { handle, clock, log } = deps;
   const { session_id: sessionId, run_id: runId } = record;
-  const { heartbeatMs, sseBufferBytesMax: bufferBytesMax, sseStallMs: stallMs } = config;
-  const sse = SseStream.open(ctx, { clock, heartbeatMs, bufferBytesMax, stallMs, pool });
+  const sse = openRunStream(ctx, { runId, deps });
   attach(sse, { runId, claim: view.claim }, deps);
   sse.send(retryLine(RETRY_MS));
   sse.heartbeats();
-  // A client that is cut comes back, and is told then that the run is over.
-  const watch = new EndWatch({ handle, clock, runId, onLost: () => sse.destroy() });
   const feed = new RunFeed(
     { handle, clock, log, sessionId, runId, from },
     {
       entries: (batch, ended) => {
-        watch.touch();
         const frames = framesOf(batch, view);
         if (ended) sse.finish(frames);
-        const roomy = ended || frames === '' || sse.send(frames);
-        if (!roomy) watch.stop();
-        return roomy;
+        return ended || frames === '' || sse.send(frames);
       },
       gap: (gap) => sse.send(gapFrame(gap, { record, view, at: clock.now() })),
+      // A client that is cut comes back, and is told then what became of the run.
+      lost: () => sse.destroy(),
     },
   );
-  sse.onDrain(() => {
-    watch.start();
-    feed.resume();
-  });
-  sse.onClose(() => {
-    watch.stop();
-    feed.close();
-  });
+  sse.onDrain(() => feed.resume());
+  sse.onClose(() => feed.close());
 }
 
 /** A claim holds the run's right to go on; any other reader is only counted. */
@@ -151,7 +142,9 @@ function attach(
 ): void {
   const observerId = ids.observer();
   if (claim && handle.claim(runId, observerId)) {
-    sse.onClose(() => handle.release(runId, observerId));
+    sse.onClose(() => {
+      handle.release(runId, observerId, sse.cutBecause === undefined ? 'released' : 'expired');
+    });
   } else {
     handle.observe(runId, 1);
     sse.onClose(() => handle.observe(runId, -1));

@@ -2,12 +2,12 @@ import type { RouterContext } from '@koa/router';
 import { z } from 'zod';
 import { RunNotFoundError } from '../../errors.ts';
 import type { RunRecord } from '../../handle.ts';
-import { EndWatch } from '../chat/end-watch.ts';
+import { hasEnded } from '../end-watch.ts';
 import type { HttpDeps } from '../deps.ts';
-import { echoable, parseBody, prose, queryFlag } from '../params.ts';
-import { hasEnded, RunFeed } from '../run-feed.ts';
+import { echoable, optional, parseBody, prose, queryFlag } from '../params.ts';
+import { RunFeed } from '../run-feed.ts';
 
-const cancelBody = z.strictObject({ message: prose.optional() });
+const cancelBody = z.strictObject({ message: optional(prose) });
 
 /** The `{id}` of the path. Throws 400 when it cannot be echoed. */
 export const runIdOf = (ctx: RouterContext): string => echoable('id', ctx.params['id'] ?? '');
@@ -48,16 +48,13 @@ async function ended(
 ): Promise<RunRecord | undefined> {
   const { session_id: sessionId, run_id: runId, last_seq: from } = asked;
   const over = new Promise<void>((resolve) => {
-    const watch = new EndWatch({ handle, clock, runId, onLost: resolve });
     const entries = (_batch: unknown, isOver: boolean): boolean => {
-      watch.touch();
       if (isOver) resolve();
       return true;
     };
     const options = { handle, clock, log, sessionId, runId, from };
-    const feed = new RunFeed(options, { entries, gap: () => {} });
+    const feed = new RunFeed(options, { entries, gap: () => {}, lost: resolve });
     ctx.res.once('close', () => {
-      watch.stop();
       feed.close();
       resolve();
     });
