@@ -4,24 +4,66 @@ import type { ConfigSource } from '../config/document.ts';
 import { variable } from '../config/environment.ts';
 import type { Environment } from '../config/templates.ts';
 
-export const DEMO_FILE = 'the built-in demo';
+/** Answers when a request names no agent. Nobody is asked, so it streams or not. */
+export const DEMO_AGENT = 'demo';
 
-const PROMPT = `You are the demo agent of Runwarden, a supervisor for LLM-agent runs.
+/** Has the one tool that a person must approve; who is to be asked must read a stream. */
+export const APPROVALS_AGENT = 'demo-approvals';
+
+/** Where the agents of the demo stand, for faults and for hints. */
+export const DEMO_FILE = 'the built-in demo';
+const APPROVALS_FILE = 'the built-in demo of approvals';
+
+const PROMPT = `You are a demo agent of Runwarden, a supervisor for LLM-agent runs.
 Answer briefly. Use the tools when the user asks for what they do: slow_count counts with progress,
-add adds, list_files, write_file and delete_file work in a scratch directory, always_fails fails,
-and ignores_cancel goes on after it was told to stop. A person must approve delete_file.`;
+add adds, list_files and write_file work in a scratch directory, always_fails fails, and
+ignores_cancel goes on after it was told to stop.`;
+
+/** The tools of the bundled server that harm nothing; `delete_file` is not among them. */
+const HARMLESS_TOOLS = [
+  'add',
+  'slow_count',
+  'list_files',
+  'write_file',
+  'always_fails',
+  'ignores_cancel',
+] as const;
 
 /**
- * The demo as an ordinary configuration text: one agent, on OpenAI when there is a key and on the
+ * The demo as ordinary configuration texts: two agents, on OpenAI when there is a key and on the
  * scripted model when there is none, with the bundled MCP server.
  */
-export function demoSource(env: Environment): ConfigSource {
-  const text = `
-[agent]
-name = "demo"
-description = "The demo agent: try its tools, an approval and a cancel."
-system_prompt = ${JSON.stringify(PROMPT)}
+export function demoSources(env: Environment): readonly ConfigSource[] {
+  return [
+    { file: DEMO_FILE, text: demoText(env) },
+    { file: APPROVALS_FILE, text: approvalsText(env) },
+  ];
+}
 
+const demoText = (env: Environment): string => `
+[agent]
+name = "${DEMO_AGENT}"
+description = "Try its tools and a cancel. It deletes nothing."
+system_prompt = ${JSON.stringify(
+  `${PROMPT} The agent ${APPROVALS_AGENT} has delete_file, and a person approves each use.`,
+)}
+mcp_filter = ${JSON.stringify(HARMLESS_TOOLS)}
+${commonText(env)}`;
+
+const approvalsText = (env: Environment): string => `
+[agent]
+name = "${APPROVALS_AGENT}"
+description = "The same with a tool that deletes, which a person must approve. Streams only."
+system_prompt = ${JSON.stringify(
+  `${PROMPT} And delete_file deletes for good; a person must approve it.`,
+)}
+${commonText(env)}
+[hitl]
+require_approval = ["delete_file"]
+route = { mode = "conversational", timeout_secs = 300 }
+`;
+
+const commonText = (env: Environment): string => `
 [agent.llm]
 ${modelLines(env)}
 
@@ -29,13 +71,7 @@ ${modelLines(env)}
 transport = "stdio"
 cmd = ${JSON.stringify([process.execPath, demoServerPath()])}
 description = "Bundled tools over stdio."
-
-[hitl]
-require_approval = ["delete_file"]
-route = { mode = "conversational", timeout_secs = 300 }
 `;
-  return { file: DEMO_FILE, text };
-}
 
 function modelLines(env: Environment): string {
   if (variable(env, 'OPENAI_API_KEY') === undefined) return 'provider = "scripted"';

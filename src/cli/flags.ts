@@ -5,14 +5,16 @@ import { type Setting, SETTINGS } from '../config/settings.ts';
 /** What was typed, by long name without dashes. Reading the values is the configuration's part. */
 export type CliFlags = Readonly<Record<string, string | boolean>>;
 
-/** Every flag that configures the server; the same for each command, so that checks see them all. */
-export function addConfigOptions(command: Command): void {
-  command.addOption(
-    new Option(
-      '-c, --config <path>',
-      `TOML file or directory of them (env: CONFIG_PATH, default: ${DEFAULTS.configPath})`,
-    ),
-  );
+/** What the help of `--config` says beside its variable. */
+export const CONFIG_NOTE = `default: ${DEFAULTS.configPath}`;
+
+/**
+ * Every flag that configures the server; the same for each command, so that checks see them all.
+ * `note` ends the help of `--config`.
+ */
+export function addConfigOptions(command: Command, note: string): void {
+  const help = `TOML file or directory of them (env: CONFIG_PATH, ${note})`;
+  command.addOption(new Option('-c, --config <path>', help));
   for (const setting of Object.values(SETTINGS)) {
     if (setting.flag !== undefined) command.addOption(settingOption(setting));
   }

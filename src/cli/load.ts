@@ -3,14 +3,22 @@ import { type LoadedConfig, loadConfig, type LoadOptions } from '../config/load.
 import type { CliFlags } from './flags.ts';
 import type { CliIo } from './io.ts';
 
+export interface LoadRequest extends Pick<LoadOptions, 'fallback' | 'fallbackAgent'> {
+  /** What the errors mean for the command, as the end of the sentence that counts them. */
+  readonly consequence: string;
+}
+
+/** For the commands that serve. */
+export const NOTHING_STARTED = '; nothing was started.';
+
 /** Loads the configuration and prints its warnings, or all its errors and gives undefined. */
 export function loadOrTell(
   flags: CliFlags,
   io: CliIo,
-  fallback?: LoadOptions['fallback'],
+  { consequence, ...fallback }: LoadRequest,
 ): LoadedConfig | undefined {
   const { env, cwd } = io;
-  const options = { flags, env, cwd, nowMs: io.now(), ...(fallback && { fallback }) };
+  const options = { flags, env, cwd, nowMs: io.now(), ...fallback };
   try {
     const loaded = loadConfig(options);
     tellWarnings(loaded.warnings, io);
@@ -18,7 +26,7 @@ export function loadOrTell(
   } catch (error) {
     if (!(error instanceof ConfigError)) throw error;
     tellWarnings(error.warnings, io);
-    io.err(`${error.message}\n${verdict(error.issues.length)}\n`);
+    io.err(`${error.message}\n${verdict(error.issues.length)}${consequence}\n`);
     return undefined;
   }
 }
@@ -28,6 +36,4 @@ function tellWarnings(warnings: readonly ConfigIssue[], io: CliIo): void {
 }
 
 const verdict = (count: number): string =>
-  count === 1
-    ? 'The configuration has 1 error; nothing was started.'
-    : `The configuration has ${count} errors; nothing was started.`;
+  `The configuration has ${count === 1 ? '1 error' : `${count} errors`}`;

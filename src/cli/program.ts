@@ -1,6 +1,6 @@
 import { Command, CommanderError } from 'commander';
 import { packageVersion } from '../config/version.ts';
-import { addConfigOptions, type CliFlags, flagsOf } from './flags.ts';
+import { addConfigOptions, type CliFlags, CONFIG_NOTE, flagsOf } from './flags.ts';
 import type { CliIo } from './io.ts';
 
 type Action = (flags: CliFlags, io: CliIo) => Promise<number>;
@@ -30,41 +30,35 @@ function createProgram(io: CliIo, perform: Perform): Command {
     .version(packageVersion(), '-V, --version')
     .exitOverride()
     .configureOutput({ writeOut: (text) => io.out(text), writeErr: (text) => io.err(text) });
-  addCommand(program, 'serve', 'serve the configured agents', perform, async () => {
-    const { serve } = await import('./serve.ts');
-    return serve;
+  const add = (name: string, spec: CommandSpec) => addCommand(program, { name, ...spec }, perform);
+  add('serve', {
+    description: 'serve the configured agents',
+    load: async () => (await import('./serve.ts')).serve,
   });
-  addCommand(
-    program,
-    'check-config',
-    'check the configuration and say what it comes to',
-    perform,
-    async () => {
-      const { checkConfig } = await import('./check-config.ts');
-      return checkConfig;
-    },
-  );
-  addCommand(
-    program,
-    'demo',
-    'serve a demo agent; needs no configuration and no key',
-    perform,
-    async () => {
-      const { demo } = await import('./demo.ts');
-      return demo;
-    },
-  );
+  add('check-config', {
+    description: 'check the configuration and say what it comes to',
+    load: async () => (await import('./check-config.ts')).checkConfig,
+  });
+  add('demo', {
+    description: 'serve demo agents; needs no configuration and no key',
+    configNote: 'replaces the demo agents',
+    load: async () => (await import('./demo.ts')).demo,
+  });
   return program;
+}
+
+interface CommandSpec {
+  readonly description: string;
+  readonly configNote?: string;
+  load(): Promise<Action>;
 }
 
 function addCommand(
   program: Command,
-  name: string,
-  description: string,
+  { name, description, load, configNote = CONFIG_NOTE }: CommandSpec & { name: string },
   perform: Perform,
-  load: () => Promise<Action>,
 ): void {
   const command = program.command(name).description(description);
-  addConfigOptions(command);
+  addConfigOptions(command, configNote);
   command.action(async () => perform(await load(), flagsOf(command)));
 }

@@ -3,13 +3,13 @@ import { secretsOf } from '../config/redact.ts';
 import { createLog } from '../log.ts';
 import type { CliFlags } from './flags.ts';
 import type { CliIo, RunningServer } from './io.ts';
-import { loadOrTell } from './load.ts';
+import { loadOrTell, NOTHING_STARTED } from './load.ts';
 import { relaySignals } from './signals.ts';
 import { ensureDataDir, startFailure } from './start-errors.ts';
 
 /** Serves the configured agents until a signal. Gives the exit code of the shutdown. */
 export async function serve(flags: CliFlags, io: CliIo): Promise<number> {
-  const loaded = loadOrTell(flags, io);
+  const loaded = loadOrTell(flags, io, { consequence: NOTHING_STARTED });
   return loaded === undefined ? 1 : runServer(loaded, io, () => {});
 }
 
@@ -19,7 +19,7 @@ export async function runServer(
   io: CliIo,
   onStarted: (server: RunningServer) => void,
 ): Promise<number> {
-  const signals = relaySignals(io.signals);
+  const signals = relaySignals(io.signals, io.now);
   try {
     const running = await Promise.race([start(loaded, io), signals.abandoned]);
     if (typeof running === 'number') return running;
@@ -47,6 +47,6 @@ async function start({ config }: LoadedConfig, io: CliIo): Promise<RunningServer
   const grace = `shutdown_timeout=${server.shutdownTimeoutMs / 1_000}s`;
   log.info(`Starting server on ${server.host}:${server.port} (${grace})`);
   const running = await startServer(config, { log });
-  log.info({ url: running.url }, 'Server is listening');
+  log.info({ url: server.serverUrl ?? running.url }, 'Server is listening');
   return running;
 }

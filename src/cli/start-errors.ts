@@ -1,6 +1,8 @@
-import { accessSync, constants, mkdirSync } from 'node:fs';
+import { accessSync, constants } from 'node:fs';
+import { dirname } from 'node:path';
 import type { Config } from '../config/config.ts';
 import { errorCode } from '../config/sources.ts';
+import { makeDirectory } from '../directories.ts';
 import { SupervisorError } from '../errors.ts';
 
 /**
@@ -10,13 +12,25 @@ import { SupervisorError } from '../errors.ts';
 export function ensureDataDir({ journal, server }: Config): void {
   if (journal.store === 'memory') return;
   try {
-    mkdirSync(server.dataDir, { recursive: true });
+    makeDirectory(server.dataDir);
     accessSync(server.dataDir, constants.W_OK | constants.X_OK);
   } catch (error) {
-    const why = `The data directory ${server.dataDir} cannot be written (${errorCode(error)}).`;
+    const why = `The data directory ${server.dataDir} ${dataDirProblem(server.dataDir, error)}.`;
     const remedy = 'Choose another with --data-dir or RUNWARDEN_DATA_DIR.';
     throw new SupervisorError('data_dir_unusable', `${why} ${remedy}`, { cause: error });
   }
+}
+
+/** Goes on after the directory's name; the obstacle may lie above it. */
+function dataDirProblem(dataDir: string, error: unknown): string {
+  const code = errorCode(error);
+  const at = error instanceof Error && 'path' in error ? String(error.path) : dataDir;
+  if (code === 'ENOTDIR') {
+    const what = `${at} is a file, not a directory`;
+    return at === dataDir ? 'is a file, not a directory' : `cannot be made: ${what}`;
+  }
+  if (code === 'ENOENT') return `cannot be made: ${dirname(at)} takes no new directory`;
+  return at === dataDir ? `cannot be written (${code})` : `cannot be made at ${at} (${code})`;
 }
 
 /** One clear sentence, or two, for an error that kept the server from starting. */

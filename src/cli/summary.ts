@@ -5,7 +5,7 @@ import { summarizeServer } from '../mcp/server-config.ts';
 
 /** A configuration as a person reads it. Holds no key, no header value, no argument. */
 export function summarize({ config, files }: LoadedConfig): string {
-  const count = config.agents.length === 1 ? '1 agent' : `${config.agents.length} agents`;
+  const count = counted(config.agents.length, 'agent');
   const rows = [
     `The configuration is valid: ${count} from ${files.join(', ')}.`,
     '',
@@ -14,6 +14,9 @@ export function summarize({ config, files }: LoadedConfig): string {
   ];
   return `${rows.join('\n')}\n`;
 }
+
+const counted = (count: number, noun: string): string =>
+  `${count} ${noun}${count === 1 ? '' : 's'}`;
 
 const row = (name: string, value: string): string => `  ${name.padEnd(12)}${value}`;
 
@@ -27,15 +30,8 @@ function processRows(config: Config): string[] {
     row('events', server.customEvents ? 'aura.* by default' : 'aura.* on request'),
     row('shutdown', `${secs(server.shutdownTimeoutMs)} of grace`),
     row('timeouts', timeoutText(timeouts)),
-    ...config.tools.map(({ glob, timeoutMs, retry }) =>
-      row(
-        'tool',
-        [
-          `"${glob}"`,
-          ...(timeoutMs === undefined ? [] : [limit(timeoutMs)]),
-          ...(retry ? [retry] : []),
-        ].join(', '),
-      ),
+    ...config.tools.map(({ glob, timeoutMs }) =>
+      row('tool', timeoutMs === undefined ? `"${glob}"` : `"${glob}", ${limit(timeoutMs)}`),
     ),
   ];
 }
@@ -65,7 +61,7 @@ function agentRows(agent: AgentConfig, { server }: Config): string[] {
   return [
     `agent ${agent.id}${marks.length === 0 ? '' : ` (${marks.join(', ')})`}`,
     row('model', modelText(agent.llm)),
-    row('prompt', `${agent.systemPrompt.length} characters, ${agent.turnDepth} turns`),
+    row('prompt', promptText(agent)),
     ...agent.mcp.servers.map((one) => {
       const summary = summarizeServer(one);
       const place = summary.transport === 'stdio' ? summary.command : summary.url;
@@ -74,6 +70,9 @@ function agentRows(agent: AgentConfig, { server }: Config): string[] {
     row('approval', approvalText(agent)),
   ];
 }
+
+const promptText = ({ systemPrompt, turnDepth }: AgentConfig): string =>
+  `${counted(systemPrompt.length, 'character')}, ${counted(turnDepth, 'turn')}`;
 
 function modelText(llm: LlmConfig): string {
   const name = `${llm.provider}/${llm.model}`;

@@ -35,6 +35,7 @@ export function buildConfig({ values, tools, agents, flags, cwd }: BuildInput): 
       chat: { policy: 'cancel', graceMs: 0 },
       headless: { policy: 'cancel', graceMs: 0 },
     },
+    // Front ends send a title request under the chat's own id while the chat still runs.
     onBusy: { chat: 'parallel', headless: 'reject' },
     agents,
   };

@@ -76,8 +76,6 @@ export interface ToolLimitConfig {
   readonly glob: string;
   /** 0 leaves the call to the step's deadline alone. Absent: `timeouts.toolMs`. */
   readonly timeoutMs?: number;
-  /** The author's word that a second execution does no harm. */
-  readonly retry?: 'idempotent';
 }
 
 export interface JournalConfig {

@@ -22,6 +22,8 @@ export interface LoadOptions {
   readonly nowMs: number;
   /** Texts to use when neither flag nor environment names a file; else `config.toml` is read. */
   readonly fallback?: (env: Environment) => readonly ConfigSource[];
+  /** The default agent of the fallback's texts, while nobody names another. */
+  readonly fallbackAgent?: string;
 }
 
 export interface LoadedConfig {
@@ -38,7 +40,8 @@ export interface LoadedConfig {
  */
 export function loadConfig(options: LoadOptions): LoadedConfig {
   const env = readEnvironment(options.env, options.cwd);
-  const documents = sourcesOf(options, env).map((source) => readDocument(source, env));
+  const { sources, defaultAgent } = sourcesOf(options, env);
+  const documents = sources.map((source) => readDocument(source, env));
   const runtime = mergeRuntime(documents);
   const settings = resolveSettings(options.flags, env, runtime);
   const placed = documents.flatMap((document) => toAgent(document, options.nowMs) ?? []);
@@ -53,7 +56,7 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
   ];
   if (issues.length > 0) throw new ConfigError(issues, warnings);
   const config = buildConfig({
-    values: settings.values,
+    values: { ...settings.values, defaultAgent: settings.values.defaultAgent ?? defaultAgent },
     tools: runtime.tools,
     agents: placed.map(({ agent }) => agent),
     flags: options.flags,
@@ -66,13 +69,20 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
   };
 }
 
+interface Sources {
+  readonly sources: readonly ConfigSource[];
+  readonly defaultAgent?: string | undefined;
+}
+
 function sourcesOf(
-  { flags, cwd, fallback }: LoadOptions,
+  { flags, cwd, fallback, fallbackAgent }: LoadOptions,
   env: Environment,
-): readonly ConfigSource[] {
+): Sources {
   const named = flags['config'] ?? variable(env, 'CONFIG_PATH');
-  if (named === undefined && fallback !== undefined) return fallback(env);
-  return readSources(String(named ?? DEFAULTS.configPath), cwd);
+  if (named === undefined && fallback !== undefined) {
+    return { sources: fallback(env), defaultAgent: fallbackAgent };
+  }
+  return { sources: readSources(String(named ?? DEFAULTS.configPath), cwd) };
 }
 
 /** AURA's flags for parts that are not built. */

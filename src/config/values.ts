@@ -115,7 +115,10 @@ export function oneOf<const T extends string>(
   };
 }
 
-/** Text with something in it. `example` stands in the advice. */
+/** They break headers and terminals, and no name, model or key has one. */
+const CONTROL = /\p{Cc}/u;
+
+/** One line of text with something in it. `example` stands in the advice. */
 export function text(example: string): Reader<string> {
   return (value) => {
     if (typeof value !== 'string') {
@@ -125,8 +128,15 @@ export function text(example: string): Reader<string> {
         suggestion: `Write it in quotes: ${example}.`,
       };
     }
-    if (value.trim() !== '') return good(value);
-    return { ok: false, problem: 'is empty', suggestion: `Give it a value: ${example}.` };
+    if (value.trim() === '') {
+      return { ok: false, problem: 'is empty', suggestion: `Give it a value: ${example}.` };
+    }
+    if (!CONTROL.test(value)) return good(value);
+    return {
+      ok: false,
+      problem: 'holds a control character, such as a line break or a tab',
+      suggestion: `Write it on one line: ${example}.`,
+    };
   };
 }
 

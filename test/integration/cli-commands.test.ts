@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
@@ -67,9 +67,16 @@ route = { mode = "conversational" }`,
       expect.stringMatching(/^warning: config\.toml:8: other is an unknown table/),
       expect.stringMatching(/^environment: PORT is not a whole number/),
       expect.stringMatching(/^config\.toml:7: runtime\.x is not a known key/),
-      'The configuration has 2 errors; nothing was started.',
+      'The configuration has 2 errors.',
       '',
     ]);
+  });
+
+  it('counts what there is one of as one', async () => {
+    write('config.toml', MINIMAL.replace('"Be kind."', '"x"\nturn_depth = 1'));
+    const world = createCliWorld({ cwd });
+    await world.run('check-config');
+    expect(world.out()).toContain('1 character, 1 turn\n');
   });
 
   it('leaves no data directory behind', async () => {
@@ -103,6 +110,7 @@ describe('command serve', () => {
     const world = createCliWorld({ cwd });
     expect(await world.run('serve')).toBe(1);
     expect(world.err()).toContain('config.toml: does not exist.');
+    expect(world.err()).toContain('The configuration has 1 error; nothing was started.\n');
     expect(world.started).toEqual([]);
   });
 
@@ -140,13 +148,18 @@ describe('command serve', () => {
     }
   });
 
-  it('says that the data directory cannot be written', async () => {
+  it.each([
+    ['file', () => 'is a file, not a directory'],
+    ['file/data', () => `cannot be made: ${join(cwd, 'file')} is a file, not a directory`],
+    ['loose/data', () => `cannot be made at ${join(cwd, 'loose')} (EEXIST)`],
+  ])('says why "%s" cannot be the data directory', async (dataDir, why) => {
     write('config.toml', MINIMAL);
     write('file', '');
+    symlinkSync(join(cwd, 'nowhere'), join(cwd, 'loose'));
     const world = createCliWorld({ cwd });
-    expect(await world.run('serve', '--data-dir', 'file/data')).toBe(1);
+    expect(await world.run('serve', '--data-dir', dataDir)).toBe(1);
     expect(world.err()).toBe(
-      `The data directory ${join(cwd, 'file/data')} cannot be written (ENOTDIR). Choose another with --data-dir or RUNWARDEN_DATA_DIR.\n`,
+      `The data directory ${join(cwd, dataDir)} ${why()}. Choose another with --data-dir or RUNWARDEN_DATA_DIR.\n`,
     );
     expect(world.started).toEqual([]);
   });
@@ -160,6 +173,9 @@ describe('command serve', () => {
   });
 });
 
+/** The same signal within this time is the one before, told twice. */
+const ECHO_MS = 1_000;
+
 describe('signals of the process', () => {
   it('tells the server each of them, and lets go of them at the end', async () => {
     write('config.toml', MINIMAL);
@@ -171,9 +187,44 @@ describe('signals of the process', () => {
     world.signals.emit('SIGTERM');
     world.signals.emit('SIGINT');
     expect(world.told).toEqual(['SIGTERM', 'SIGINT']);
+    world.advance(ECHO_MS);
     world.stop(130);
     expect(await ended).toBe(130);
     expect(world.signals.listenerCount('SIGINT') + world.signals.listenerCount('SIGTERM')).toBe(0);
+  });
+
+  it('takes one that comes twice at once for one, as npm passes it on, until it is meant', async () => {
+    write('config.toml', MINIMAL);
+    const world = createCliWorld({ cwd });
+    const up = once(world.signals, 'started');
+    const ended = world.run('serve');
+    await up;
+    await new Promise(setImmediate);
+    world.signals.emit('SIGINT');
+    world.advance(ECHO_MS - 1);
+    world.signals.emit('SIGINT');
+    expect(world.told).toEqual(['SIGINT']);
+    world.advance(1);
+    world.signals.emit('SIGINT');
+    expect(world.told).toEqual(['SIGINT', 'SIGINT']);
+    world.stop(130);
+    expect(await ended).toBe(130);
+  });
+
+  it('still hears the echo of one that has done its work, so that it does no harm', async () => {
+    write('config.toml', MINIMAL);
+    const world = createCliWorld({ cwd });
+    const up = once(world.signals, 'started');
+    const ended = world.run('serve');
+    await up;
+    await new Promise(setImmediate);
+    world.signals.emit('SIGINT');
+    world.stop(0);
+    expect(await ended).toBe(0);
+    expect(world.signals.listenerCount('SIGINT')).toBe(1);
+    expect(world.signals.listenerCount('SIGTERM')).toBe(0);
+    world.signals.emit('SIGINT');
+    expect(world.told).toEqual(['SIGINT']);
   });
 
   it('keeps one that comes while the server starts', async () => {
@@ -201,6 +252,7 @@ describe('signals of the process', () => {
       const ended = world.run('serve');
       while (world.started.length === 0) await new Promise(setImmediate);
       world.signals.emit('SIGTERM');
+      world.advance(ECHO_MS);
       world.signals.emit(signal);
       expect(await ended).toBe(code);
     },
@@ -208,13 +260,19 @@ describe('signals of the process', () => {
 });
 
 describe('command demo', () => {
-  it('serves the built-in agent without any file and says what to type next', async () => {
+  it('serves the built-in agents without any file and says what to type next', async () => {
     const world = createCliWorld({ cwd });
     world.stop(0);
     expect(await world.run('demo')).toBe(0);
-    const [agent] = world.started[0]?.agents ?? [];
-    expect(agent).toMatchObject({ id: 'demo', llm: { provider: 'scripted' } });
-    expect(agent?.hitl?.requireApproval).toEqual(['delete_file']);
+    const [open, gated, ...more] = world.started[0]?.agents ?? [];
+    expect(more).toEqual([]);
+    expect(open).toMatchObject({ id: 'demo', llm: { provider: 'scripted' } });
+    expect(open).not.toHaveProperty('hitl');
+    expect(open?.mcpFilter).not.toContain('delete_file');
+    expect(gated).toMatchObject({ id: 'demo-approvals', llm: { provider: 'scripted' } });
+    expect(gated?.hitl?.requireApproval).toEqual(['delete_file']);
+    expect(world.started[0]?.server.defaultAgent).toBe('demo');
+    expect(world.err()).not.toContain('warning');
     for (const part of [
       'curl -N -i http://127.0.0.1:4711/v1/chat/completions',
       '"stream":true',
@@ -238,13 +296,20 @@ describe('command demo', () => {
     expect(existsSync(script)).toBe(true);
   });
 
+  it('lets another of its agents be the default', async () => {
+    const world = createCliWorld({ cwd });
+    world.stop(0);
+    expect(await world.run('demo', '--default-agent', 'demo-approvals')).toBe(0);
+    expect(world.started[0]?.server.defaultAgent).toBe('demo-approvals');
+  });
+
   it('uses OpenAI when there is a key', async () => {
     const env = { OPENAI_API_KEY: 'sk-secret-key' };
     const world = createCliWorld({ cwd, env });
     world.stop(0);
     await world.run('demo');
     const llm = { provider: 'openai', model: 'gpt-5-mini', apiKey: 'sk-secret-key' };
-    expect(world.started[0]?.agents[0]?.llm).toEqual(llm);
+    expect(world.started[0]?.agents.map((agent) => agent.llm)).toEqual([llm, llm]);
     expect(world.out() + world.err()).not.toContain('sk-secret-key');
   });
 
@@ -272,5 +337,6 @@ describe('command demo', () => {
     // A quote inside the id must not end the shell's word.
     expect(world.out()).toContain(`-d '{"model":"it'\\''s mine",`);
     expect(world.out()).not.toContain('delete notes.txt');
+    expect(world.started[0]?.server).not.toHaveProperty('defaultAgent');
   });
 });

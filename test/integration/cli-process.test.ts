@@ -108,30 +108,14 @@ describe('the command in its own process', () => {
     expect(err).not.toContain('    at ');
   });
 
-  it('serves the demo from an empty directory, and what it prints can be typed', async () => {
-    const child = start(['demo', '--port', '0']);
-    const lines = createInterface(outOf(child));
-    const printed: string[] = [];
-    for await (const line of lines) {
-      printed.push(line.trim());
-      if (line.includes('/cancel')) break;
-    }
-    const commands = printed.join('\n').replaceAll('\\\n', ' ').split('\n');
-    const command = commands.find(
-      (line) => line.startsWith('curl') && line.includes('count slowly'),
-    );
-    const [, url = '', body = ''] = /(http:\S+) .* -d '(.*)'$/.exec(command ?? '') ?? [];
-    const headers = { 'content-type': 'application/json' };
-    const answer = await fetch(url, { method: 'POST', headers, body });
-    expect(answer.status).toBe(200);
-    expect(answer.headers.get('x-run-id')).not.toBeNull();
-    const reading = answer.text();
-    child.kill('SIGTERM');
-    const frames = await reading;
-    expect(frames).toContain('slow_count');
-    expect(frames.endsWith('data: [DONE]\n\n')).toBe(true);
-    expect(await once(child, 'exit')).toEqual([0, null]);
-  });
+  it.runIf(process.platform === 'linux')(
+    'gives up on a data directory where none can be made',
+    async () => {
+      const { code, err } = await run('demo', '--port', '0', '--data-dir', '/proc/runwarden/data');
+      expect(code).toBe(1);
+      expect(err).toContain('/proc/runwarden/data cannot be made: /proc takes no new directory.');
+    },
+  );
 
   it.each([['SIGINT'], ['SIGTERM']] as const)(
     'ends with 0 after %s when nothing is in flight',

@@ -131,7 +131,7 @@ describe('configuration: any number of seconds', () => {
     );
   });
 
-  it('out of range is refused in each place', () => {
+  it('out of range is refused in each place (INV-34)', () => {
     fc.assert(
       fc.property(outside, (secs) => {
         expect(issuesOf(toml(written(secs)))).toHaveLength(2);

@@ -29,6 +29,16 @@ describe('command line', () => {
     },
   );
 
+  it('says in the help what happens without a configuration', async () => {
+    const notes = { serve: 'default: config.toml', demo: 'replaces the demo agents' };
+    for (const [command, note] of Object.entries(notes)) {
+      const cli = world();
+      await cli.run(command, '--help');
+      const help = cli.out().replace(/\s+/g, ' ');
+      expect(help).toContain(`TOML file or directory of them (env: CONFIG_PATH, ${note})`);
+    }
+  });
+
   it.each([
     [['serve', '--prot', '1'], "unknown option '--prot'"],
     [['serev'], "unknown command 'serev'"],

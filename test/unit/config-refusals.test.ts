@@ -170,6 +170,12 @@ describe('configuration: what is refused, with file, line, key and advice', () =
     ],
     [
       'provider = "scripted"',
+      String.raw`name = "a"
+alias = "a\u0000b"`,
+      'a.toml:3: agent.alias holds a control character, such as a line break or a tab. Write it on one line: "my-agent".',
+    ],
+    [
+      'provider = "scripted"',
       'name = "a"\nturn_depth = 0',
       'a.toml:3: agent.turn_depth is out of range: 0. Use a whole number from 1 to 1000.',
     ],
@@ -193,6 +199,13 @@ describe('configuration: what is refused, with file, line, key and advice', () =
       'provider = "openai"\nmodel = "m"\napi_key = " "',
       'name = "a"',
       'a.toml:7: agent.llm.api_key is empty. Give it a value: "{{ env.OPENAI_API_KEY }}".',
+    ],
+    [
+      String.raw`provider = "openai"
+model = "m"
+api_key = "sk-secret\n"`,
+      'name = "a"',
+      'a.toml:7: agent.llm.api_key holds a control character, such as a line break or a tab. Write it on one line: "{{ env.OPENAI_API_KEY }}".',
     ],
     [
       'provider = "openai"\nmodel = "m"\napi_key = "k"\ntemperature = 3',
@@ -286,6 +299,7 @@ describe('configuration: what is known and not built', () => {
     ],
     ['[hitl]\nroute = { mode = "conversational" }\nreminder_secs = 1', 'hitl.reminder_secs'],
     ['[runtime.crash]\nrecover = "resume"', 'runtime.crash.recover'],
+    ['[runtime.tools]\nadd = { retry = "idempotent" }', 'runtime.tools.add.retry'],
     ['[runtime.on_busy]\nchat = "reject"', 'runtime.on_busy.chat'],
     ['[runtime.on_busy]\nheadless = "enqueue"', 'runtime.on_busy.headless'],
     [
@@ -318,10 +332,17 @@ describe('configuration: what is known and not built', () => {
     (provider) => {
       const text = MINIMAL.replace('"scripted"', `"${provider}"\nregion = "x"`);
       expect(issuesOf(text)).toEqual([
-        'a.toml:5: agent.llm.provider is not supported yet. Use "openai"; with base_url it reaches any OpenAI-compatible endpoint.',
+        `a.toml:5: agent.llm.provider is not supported yet: "${provider}". Use "openai"; with base_url it reaches any OpenAI-compatible endpoint.`,
       ]);
     },
   );
+
+  it('shows the route that is refused, and nothing else of it', () => {
+    const text = `${MINIMAL}[hitl.route]\nmode = "webhook"\nurl = "https://x.test/?k=secret"`;
+    expect(issuesOf(text)).toEqual([
+      'a.toml:7: hitl.route.mode is not supported yet: "webhook". Use mode = "conversational".',
+    ]);
+  });
 
   it.each([['nudge_last_turn = true'], ['nudge_turns_remaining = 2']])('refuses %s', (line) => {
     const [issue] = issuesOf(MINIMAL.replace('name = "a"', `name = "a"\n${line}`));

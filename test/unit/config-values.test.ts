@@ -50,7 +50,6 @@ allowed_origins = ["https://chat.test", "http://127.0.0.1:3000"]
 timeout_secs = 0
 [runtime.tools."*"]
 timeout_secs = 20
-retry = "idempotent"
 [runtime.journal]
 store = "memory"
 durability = "power"
@@ -168,7 +167,7 @@ describe('configuration: what a file comes to', () => {
     expect(server.allowedOrigins).toEqual(['https://chat.test', 'http://127.0.0.1:3000']);
     expect(tools).toEqual([
       { glob: 'slow_*', timeoutMs: 0 },
-      { glob: '*', timeoutMs: 20_000, retry: 'idempotent' },
+      { glob: '*', timeoutMs: 20_000 },
     ]);
     expect(journal).toEqual({ store: 'memory', durability: 'power' });
   });

@@ -67,7 +67,8 @@ export function refuseNotYet(
   suggestion: string,
   path: PropertyKey[] = [],
 ): void {
-  const params: IssueParams = { suggestion };
+  // No part that is not built has a secret for its value.
+  const params: IssueParams = { suggestion, quotable: true };
   ctx.addIssue({ code: 'custom', message: 'is not supported yet', path, params: { ...params } });
 }
 

@@ -3,7 +3,7 @@ import type { ToolLimitConfig } from '../config.ts';
 import { ZERO_SAYS } from '../ranges.ts';
 import { SETTINGS } from '../settings.ts';
 import { integer, oneOf, seconds } from '../values.ts';
-import { field, glob, notYetUnless, present, switchedOff, table } from './fields.ts';
+import { field, glob, notYet, notYetUnless, present, switchedOff, table } from './fields.ts';
 
 const timeouts = table(
   {
@@ -24,7 +24,7 @@ const timeouts = table(
 
 const toolLimit = table({
   timeout_secs: field(seconds(ZERO_SAYS.toolMs)).optional(),
-  retry: field(oneOf(['idempotent'])).optional(),
+  retry: notYet('Leave it out; a tool call is executed once.'),
 });
 
 const tools = z
@@ -32,7 +32,7 @@ const tools = z
   .transform((limits) => Object.entries(limits).map(toToolLimit));
 
 function toToolLimit([glob, limit]: [string, z.output<typeof toolLimit>]): ToolLimitConfig {
-  return { glob, ...present({ timeoutMs: limit.timeout_secs, retry: limit.retry }) };
+  return { glob, ...present({ timeoutMs: limit.timeout_secs }) };
 }
 
 const GRACE_ADVICE = 'Leave it out or set it to 0.';
