@@ -74,7 +74,10 @@ export interface ModelProvider {
   stream(request: ModelRequest, sink: ModelSink, signal: AbortSignal): Promise<void>;
 }
 
-/** A provider's failure, mapped once by the adapter that owns the SDK. */
+/**
+ * A provider's failure, mapped once by the adapter that owns the SDK. The message of its `cause` goes
+ * to the log, so that one must be free of secrets as well.
+ */
 export class ModelError extends Error {
   override readonly name = 'ModelError';
   readonly failure: Failure;

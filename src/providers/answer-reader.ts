@@ -46,23 +46,33 @@ class AnswerReader implements BodyReader {
     return this.#decoder.done;
   }
 
+  get whole(): boolean {
+    return this.#decoder.isComplete;
+  }
+
   read(bytes: Buffer): void {
-    this.#mapped(() => {
+    try {
       this.#splitter.push(bytes);
       if (this.#decoder.done) this.#decoder.end();
-    });
+    } catch (error) {
+      throw this.#failureOf(error);
+    }
   }
 
   end(cause?: Error): void {
-    this.#mapped(() => {
-      const leftOver = this.#readLeftOver();
-      this.#decoder.end();
-      if (this.#decoder.isComplete) return;
-      throw this.#failures.cutShort(
-        cause ?? leftOver ?? new Error('The stream ended.'),
-        this.#decoder,
-      );
-    });
+    try {
+      this.#finish(cause);
+    } catch (error) {
+      throw this.#failureOf(error);
+    }
+  }
+
+  #finish(cause: Error | undefined): void {
+    const leftOver = this.#readLeftOver();
+    this.#decoder.end();
+    if (this.#decoder.isComplete) return;
+    const why = cause ?? leftOver ?? new Error('The stream ended.');
+    throw this.#failures.cutShort(why, this.#decoder);
   }
 
   /** Half a frame at the end is no fault of its own: the answer was cut there. */
@@ -76,19 +86,10 @@ class AnswerReader implements BodyReader {
     }
   }
 
-  #mapped(step: () => void): void {
-    try {
-      step();
-    } catch (error) {
-      throw this.#failureOf(error);
-    }
-  }
-
   /** Only the errors of reading are the upstream's; what the sink throws passes through. */
   #failureOf(error: unknown): unknown {
     if (error instanceof ErrorFrameError) return this.#failures.frame(error.payload, this.#decoder);
-    if (error instanceof UnreadableAnswerError)
-      return this.#failures.unreadable(error, this.#decoder);
+    if (error instanceof UnreadableAnswerError) return this.#failures.unreadable(error);
     return error;
   }
 }
@@ -96,6 +97,7 @@ class AnswerReader implements BodyReader {
 /** Collects the words of an error: a status that is none of success, or JSON instead of a stream. */
 class ErrorReader implements BodyReader {
   readonly done = false;
+  readonly whole = false;
   readonly #head: ResponseHead;
   readonly #failures: FailureMapper;
   readonly #pieces: Buffer[] = [];

@@ -40,7 +40,10 @@ function turnFor(request: ModelRequest, mintId: () => string): ScriptTurn {
   const possible = wanted.filter(({ tool }) => known.has(tool));
   if (possible.length > 0) return call(request, possible, mintId);
   const [missing] = wanted;
-  return speak(request, missing === undefined ? introduce(prompt, known) : regret(missing));
+  return speak(
+    request,
+    missing === undefined ? introduce(prompt, known) : regret(missing, request),
+  );
 }
 
 interface Result {
@@ -82,8 +85,13 @@ function shorten(text: string): string {
   return line.length > RESULT_CHARS_MAX ? `${line.slice(0, RESULT_CHARS_MAX)}…` : line;
 }
 
-function regret({ tool }: Intent): string {
-  return `That needs the tool ${tool}, which this agent does not have at the moment.`;
+/** Its instructions may say who has the tool. */
+function regret({ tool }: Intent, { messages }: ModelRequest): string {
+  const instructions = messages.filter(({ role }) => role === 'system');
+  const sentences = instructions.flatMap(({ content }) => content.match(/[^.!?]+[.!?]/g) ?? []);
+  const known = sentences.find((sentence) => sentence.includes(`has ${tool}`));
+  const hint = known === undefined ? '' : ` ${shorten(known)}`;
+  return `That needs the tool ${tool}, which this agent does not have at the moment.${hint}`;
 }
 
 const EXAMPLES: Readonly<Record<string, string>> = {

@@ -7,7 +7,7 @@ import {
 } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import type { Clock, TimerHandle } from '../clock.ts';
-import { AFTER_ANSWER_MS } from './limits.ts';
+import { AFTER_ANSWER_MS, AFTER_FINISH_MS } from './limits.ts';
 
 /** What reads one response. Each method throws to give up; the connection is then closed. */
 export interface BodyReader {
@@ -17,6 +17,8 @@ export interface BodyReader {
   end(cause?: Error): void;
   /** Nothing more is wanted; the exchange is over though the body may not be. */
   readonly done: boolean;
+  /** The answer is there; what may still come is worth a moment and no more. */
+  readonly whole: boolean;
   /** Resolves when more may be read; undefined while it may. */
   full(): Promise<void> | undefined;
 }
@@ -63,7 +65,8 @@ export function createSockets(): Sockets {
  *     with the signal's reason when that was aborted, else with what went wrong first.
  * E2. After it settled the reader hears nothing.
  * E3. While the reader is full the socket is paused, so at most one read is held here.
- * E4. It has no deadline of its own: the signal is the caller's.
+ * E4. It has no deadline of its own: the signal is the caller's. A whole answer is the exception: the
+ *     rest of it is waited for {@link AFTER_FINISH_MS}, and then the connection is closed.
  */
 export function exchange(options: ExchangeOptions): Promise<void> {
   if (options.signal.aborted) return Promise.reject(options.signal.reason);
@@ -92,6 +95,7 @@ class Exchange {
   #isReleased = false;
   #isSettled = false;
   #afterAnswer: TimerHandle | undefined;
+  #afterFinish: TimerHandle | undefined;
 
   constructor(options: ExchangeOptions, outcome: Outcome) {
     this.#options = options;
@@ -138,9 +142,23 @@ class Exchange {
     this.#arrived = [];
     this.#attempt(() => {
       if (bytes !== undefined) this.#reader?.read(bytes);
-      if (this.#reader?.done) this.#complete();
-      else this.#pauseWhileFull();
+      if (this.#reader?.done) return this.#complete();
+      if (this.#reader?.whole) this.#awaitRest();
+      this.#pauseWhileFull();
     });
+  }
+
+  /** From the first moment on that the answer is whole, however much still drips in. */
+  #awaitRest(): void {
+    this.#afterFinish ??= this.#options.clock.setTimeout(() => this.#restIsLate(), AFTER_FINISH_MS);
+  }
+
+  #restIsLate(): void {
+    this.#afterFinish = undefined;
+    // While the socket is paused the rest may be here, unread.
+    if (this.#response?.isPaused()) return this.#awaitRest();
+    this.#finishReading();
+    this.#request?.destroy();
   }
 
   #pauseWhileFull(): void {
@@ -214,7 +232,8 @@ class Exchange {
   #settle(): void {
     if (this.#isSettled) return;
     this.#isSettled = true;
-    const { signal } = this.#options;
+    const { signal, clock } = this.#options;
+    clock.clearTimeout(this.#afterFinish);
     signal.removeEventListener('abort', this.#abort);
     if (this.#failure === undefined) this.#outcome.resolve();
     else this.#outcome.reject(signal.aborted ? signal.reason : this.#failure.reason);

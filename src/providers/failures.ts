@@ -86,9 +86,9 @@ export class FailureMapper {
     return this.#error('cutShort', raw, { retryable: !hasContent });
   }
 
-  /** A part of the stream is no chunk of an answer. */
-  unreadable(cause: Error, { hasContent }: { hasContent: boolean }): ModelError {
-    return this.#error('unreadable', wordsOf(cause), { retryable: !hasContent });
+  /** A part of the stream is no chunk of an answer, and the next answer would have it too. */
+  unreadable(cause: Error): ModelError {
+    return this.#error('unreadable', wordsOf(cause), { retryable: false });
   }
 
   /** The response is no stream at all, and would be none the next time. */

@@ -57,42 +57,94 @@ interface Drive {
 async function drive(turn: TurnGenerator, { request, sink, signal }: Drive): Promise<void> {
   const iterator = turn(request, { signal })[Symbol.asyncIterator]();
   const aborted = abortedOnce(signal);
+  let isOver = false;
   try {
     for (;;) {
       // A generator that ignores its signal must not hold the run: the wait ends, not the work.
       const next = await Promise.race([iterator.next(), aborted.promise]);
       if (next === 'aborted') throw signal.reason;
-      if (next.done === true) break;
+      if (next.done === true) {
+        isOver = true;
+        break;
+      }
       deliver(next.value, sink);
       await sink.full();
     }
     sink.finish('stop');
   } finally {
     aborted.forget();
-    if (signal.aborted) void Promise.resolve(iterator.return?.()).catch(() => {});
+    if (!isOver) void Promise.resolve(iterator.return?.()).catch(() => {});
   }
 }
 
+/** The types say what an event is, but an agent in JavaScript may yield anything. */
 function deliver(event: ModelEvent, sink: ModelSink): void {
-  switch (event.type) {
+  switch (event?.type) {
     case 'text':
-      return sink.text(event.delta);
+      return sink.text(deltaOf(event));
     case 'reasoning':
-      return sink.reasoning(event.delta);
+      return sink.reasoning(deltaOf(event));
     case 'tool_call':
-      return sink.toolCall(event.call);
+      return sink.toolCall(callOf(event));
     case 'usage':
-      return sink.usage(event.usage);
+      return sink.usage(usageOf(event));
     case 'finish':
-      return sink.finish(event.reason);
+      return sink.finish(reasonOf(event));
     default:
-      throw new ModelError({
-        code: 'internal_error',
-        message: `The agent yielded an unknown event "${String((event as { type: unknown }).type)}".`,
-        retryable: false,
-      });
+      throw unknownEvent(event);
   }
 }
+
+type Of<Type extends ModelEvent['type']> = Extract<ModelEvent, { readonly type: Type }>;
+
+function deltaOf(event: Of<'text' | 'reasoning'>): string {
+  if (typeof event.delta === 'string') return event.delta;
+  throw wrongField(event, 'delta', 'a string');
+}
+
+function callOf(event: Of<'tool_call'>): ToolCall {
+  for (const field of ['id', 'name', 'argumentsText'] as const) {
+    if (typeof event.call?.[field] !== 'string')
+      throw wrongField(event, `call.${field}`, 'a string');
+  }
+  return event.call;
+}
+
+function usageOf(event: Of<'usage'>): Usage {
+  for (const field of ['promptTokens', 'completionTokens', 'totalTokens'] as const) {
+    if (!Number.isFinite(event.usage?.[field])) {
+      throw wrongField(event, `usage.${field}`, 'a number');
+    }
+  }
+  return event.usage;
+}
+
+const REASONS: readonly FinishReason[] = ['stop', 'length', 'tool_calls', 'content_filter'];
+
+function reasonOf(event: Of<'finish'>): FinishReason {
+  if (REASONS.includes(event.reason)) return event.reason;
+  throw wrongField(event, 'reason', `one of ${REASONS.map((reason) => `"${reason}"`).join(', ')}`);
+}
+
+function wrongField({ type }: ModelEvent, field: string, wanted: string): ModelError {
+  return badEvent(`an event "${type}" whose "${field}" is not ${wanted}`);
+}
+
+function unknownEvent(event: unknown): ModelError {
+  const isObject = typeof event === 'object' && event !== null;
+  const what = isObject ? `an event of the unknown type "${typeOf(event)}"` : 'no event';
+  const known = 'text, reasoning, tool_call, usage and finish';
+  return badEvent(`${what}; yield objects whose "type" is one of ${known}`);
+}
+
+const typeOf = (event: object): string => String('type' in event ? event.type : undefined);
+
+const badEvent = (what: string): ModelError =>
+  new ModelError({
+    code: 'internal_error',
+    message: `The agent yielded ${what}.`,
+    retryable: false,
+  });
 
 function abortedOnce(signal: AbortSignal) {
   const { promise, resolve } = Promise.withResolvers<'aborted'>();

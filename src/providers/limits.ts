@@ -23,3 +23,9 @@ export const RAW_ERROR_CHARS_MAX = 500;
  * the connection is kept for the next request, beyond it is closed.
  */
 export const AFTER_ANSWER_MS = 1_000;
+
+/**
+ * How long an answer that has announced its end is waited for: usage comes behind the finish reason,
+ * where an upstream sends it at all, and some never close what they have finished.
+ */
+export const AFTER_FINISH_MS = 2_000;

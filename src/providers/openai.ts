@@ -39,6 +39,11 @@ export function createOpenAiProvider(options: OpenAiOptions): ModelProvider {
   return new OpenAiProvider(options);
 }
 
+interface RequestHead {
+  readonly url: string;
+  readonly headers: Readonly<Record<string, string>>;
+}
+
 class OpenAiProvider implements ModelProvider {
   readonly provider = 'openai';
   readonly model: string;
@@ -48,6 +53,7 @@ class OpenAiProvider implements ModelProvider {
   readonly #client: OpenAI;
   readonly #failures: FailureMapper;
   readonly #sockets: Sockets = createSockets();
+  #head: RequestHead | undefined;
 
   constructor(options: OpenAiOptions) {
     this.#options = options;
@@ -65,7 +71,9 @@ class OpenAiProvider implements ModelProvider {
   }
 
   async stream(request: ModelRequest, sink: ModelSink, signal: AbortSignal): Promise<void> {
-    const { url, headers, body } = await this.#build(request);
+    this.#head ??= await this.#buildHead();
+    const { url, headers } = this.#head;
+    const body = JSON.stringify(toBody(this.#options, request));
     const decoder = new ChatDecoder(sink, this.#gatherer(request));
     const context = { decoder, failures: this.#failures, full: () => sink.full() };
     await exchange({
@@ -80,19 +88,14 @@ class OpenAiProvider implements ModelProvider {
     });
   }
 
-  async #build(request: ModelRequest): Promise<{
-    readonly url: string;
-    readonly headers: Readonly<Record<string, string>>;
-    readonly body: string;
-  }> {
-    const body = JSON.stringify(toBody(this.#options, request));
+  /** What the SDK says of a request before its body; it is the same for all of one client. */
+  async #buildHead(): Promise<RequestHead> {
     const { req, url } = await this.#client.buildRequest({
       method: 'post',
       path: '/chat/completions',
       headers: { 'content-type': 'application/json' },
-      body,
     });
-    return { url, headers: Object.fromEntries(req.headers), body };
+    return { url, headers: Object.fromEntries(req.headers) };
   }
 
   #gatherer({ messages }: ModelRequest): ToolCallGatherer {

@@ -69,6 +69,21 @@ describe('openai provider: a whole answer', () => {
     expect(JSON.stringify(up.requests[0]?.headers)).not.toMatch(/org-x|proj-x/);
   });
 
+  it('sends every request with the same head and its own body', async () => {
+    const { upstream: up, provider } = await start(() => ({ steps: reply({ text: ['x'] }) }));
+    for (const content of ['hello', 'a longer question, with ünïcode']) {
+      const messages = [{ role: 'user', content }] as const;
+      await provider.stream({ messages, tools: [] }, new Heard(), never);
+    }
+    const [first, second] = up.requests;
+    const length = expect.any(String);
+    expect(second?.headers).toEqual({ ...first?.headers, 'content-length': length });
+    expect(first?.body).toMatchObject({ messages: [{ content: 'hello' }] });
+    expect(second?.body).toMatchObject({
+      messages: [{ content: 'a longer question, with ünïcode' }],
+    });
+  });
+
   it('keeps the connection for the next request', async () => {
     const { upstream: up, provider } = await start(() => ({ steps: reply({ text: ['x'] }) }));
     for (const index of [0, 1, 2]) {
@@ -118,6 +133,79 @@ describe('openai provider: a whole answer', () => {
     expect(await up.requests[0]?.answered).toBe('whole');
     await clock.settle();
     expect(clock.pending).toEqual([]);
+  });
+
+  it('waits a moment for usage behind the finish reason, however it drips in', async () => {
+    const clock = createVirtualClock();
+    const gate = Promise.withResolvers<void>();
+    const late = { choices: [{ index: 0, delta: { content: 'y' } }], usage };
+    const { upstream: up, provider } = await start(
+      stepsOf(
+        delta({ content: 'x' }),
+        finish('length'),
+        { kind: 'gate', open: gate.promise },
+        { kind: 'chunk', chunk: late },
+        { kind: 'stall' },
+      ),
+      { clock },
+    );
+    const heard = new Heard();
+    const done = provider.stream(request, heard, never);
+    while (heard.reasons.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    await clock.advance(1_999);
+    gate.resolve();
+    await heard.reaches('xy');
+    expect(clock.pending).toHaveLength(1);
+    await clock.advance(1);
+    await done;
+    expect(heard.order).toEqual(['text', 'finish', 'text', 'usage']);
+    expect(heard.reasons).toEqual(['length']);
+    expect(await up.requests[0]?.answered).toBe('broken');
+    await clock.settle();
+    expect(clock.pending).toEqual([]);
+  });
+
+  /** An upstream that sends its usage when `go` is called, and a request that read all before. */
+  async function finishedWithoutUsage(room?: Promise<void>) {
+    const clock = createVirtualClock();
+    const { promise: open, resolve: go } = Promise.withResolvers<void>();
+    const { upstream: up, provider } = await start(
+      stepsOf(
+        delta({ content: 'x' }),
+        finish('stop'),
+        { kind: 'gate', open },
+        { kind: 'usage', usage },
+        { kind: 'done' },
+      ),
+      { clock },
+    );
+    const heard = new Heard();
+    heard.room = room;
+    const done = provider.stream(request, heard, never);
+    while (heard.reasons.length === 0) await new Promise((resolve) => setImmediate(resolve));
+    return { clock, up, heard, done, go };
+  }
+
+  it('forgets that moment when the rest comes in it', async () => {
+    const { clock, up, heard, done, go } = await finishedWithoutUsage();
+    expect(clock.pending).toHaveLength(1);
+    go();
+    await done;
+    expect(heard.order).toEqual(['text', 'finish', 'usage']);
+    expect(await up.requests[0]?.answered).toBe('whole');
+    await clock.settle();
+    expect(clock.pending).toEqual([]);
+  });
+
+  it('does not count the time in which it does not read', async () => {
+    const room = Promise.withResolvers<void>();
+    const { clock, heard, done, go } = await finishedWithoutUsage(room.promise);
+    await clock.advance(10_000);
+    heard.room = undefined;
+    go();
+    room.resolve();
+    await done;
+    expect(heard.order).toEqual(['text', 'finish', 'usage']);
   });
 
   it('ignores what comes after [DONE]', async () => {

@@ -63,10 +63,10 @@ describe('openai provider: an answer that fails', () => {
     ['a frame that is no JSON', raw('data: {oops}\n\n')],
     ['a frame that is no object', raw('data: [1]\n\n')],
     ['a frame beyond every bound', raw(`data: ${'x'.repeat(9 * 1_048_576)}`)],
-  ])('rejects %s and closes the connection', async (_what, step) => {
+  ])('rejects %s as not worth another try, and closes the connection', async (_what, step) => {
     const { upstream: up, provider } = await start(stepsOf(step, { kind: 'stall' }));
     const { failure } = await failureOf(provider.stream(request, new Heard(), never));
-    expect(failure).toMatchObject({ code: 'provider_error', retryable: true });
+    expect(failure).toMatchObject({ code: 'provider_error', retryable: false });
     expect(failure.message).toContain('could not be read');
     await up.requests[0]?.closed;
   });

@@ -250,6 +250,16 @@ describe('demo provider', () => {
     expect(finish).toBe('stop');
   });
 
+  it('says who has a tool that it lacks, when its instructions do', async () => {
+    const instructions = {
+      role: 'system',
+      content: 'Be kind. The agent b has delete_file.',
+    } as const;
+    const { text } = await demo([instructions, ...says('delete notes.txt')], ['add']);
+    expect(text).toContain('does not have at the moment. The agent b has delete_file.');
+    expect(text).not.toContain('Be kind');
+  });
+
   it.each([
     'hello',
     'Who was Count Dracula?',
