@@ -27,6 +27,7 @@ describe('the README', () => {
     const known = new Set(settings.flatMap(({ wanted }) => wanted));
     const elsewhere = [
       'CONFIG_PATH',
+      'HEAD',
       'OPENAI_API_KEY',
       'SIGTERM',
       'SIGINT',

@@ -1,0 +1,76 @@
+import { expect, it } from 'vitest';
+import { configOf } from '../support/config-kit.ts';
+import { sourcesOf } from './architecture-sources.ts';
+
+/**
+ * Hazard: a setting that is parsed and checked and then read by nobody. What has no effect is to be
+ * refused as not supported yet, so each key that the configuration gives must be named by a file
+ * that acts on it. A name that means something elsewhere too can slip through.
+ */
+
+const WHOLE = configOf(
+  `
+[agent]
+name = "Helper"
+alias = "helper"
+description = "Helps."
+system_prompt = "Be kind."
+turn_depth = 7
+created_at = 1600000000000
+model_owner = "us"
+mcp_filter = ["read_*"]
+enable_client_tools = true
+client_tool_filter = ["*"]
+hidden = true
+[agent.llm]
+provider = "openai"
+api_key = "sk-secret-key"
+model = "gpt-5-mini"
+base_url = "https://llm.test/v1"
+max_tokens = 100
+context_window = 1000
+reasoning_effort = "high"
+temperature = 0.5
+additional_params = {}
+[mcp]
+sanitize_schemas = false
+[mcp.servers.files]
+transport = "stdio"
+cmd = ["node"]
+args = []
+env = {}
+[mcp.servers.web]
+transport = "sse"
+url = "https://mcp.test/mcp"
+headers = {}
+headers_from_request = {}
+description = "Web."
+[hitl]
+require_approval = ["delete_*"]
+route = { mode = "conversational", timeout_secs = 1.5 }
+[runtime.tools."slow_*"]
+timeout_secs = 0
+`,
+  { env: { DEFAULT_AGENT: 'helper', AURA_SERVER_URL: 'https://x.test' } },
+);
+
+/** They are fixed, and mean nothing until runs can be started without a reader. */
+const SEAMS: readonly string[] = ['headless'];
+
+/** Files that hand the configuration on or print it, and do nothing about it. */
+const PASSIVE = /^src\/(?:config\/|cli\/summary\.ts|index\.ts)/;
+
+function keysOf(value: unknown): readonly string[] {
+  if (Array.isArray(value)) return value.flatMap(keysOf);
+  if (typeof value !== 'object' || value === null) return [];
+  return Object.entries(value).flatMap(([key, inner]) => [key, ...keysOf(inner)]);
+}
+
+it('acts on every key that the configuration gives', () => {
+  const active = sourcesOf('src', 'machines').filter(({ path }) => !PASSIVE.test(path));
+  const words = new Set(active.flatMap(({ text }) => text.match(/\w+/g) ?? []));
+  const keys = new Set(keysOf(WHOLE));
+  expect(keys.size).toBeGreaterThan(60);
+  const ignored = [...keys].filter((key) => !words.has(key) && !SEAMS.includes(key));
+  expect(ignored).toEqual([]);
+});
