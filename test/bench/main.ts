@@ -13,6 +13,8 @@ import { type Target, startProduct, startProxy, startUpstream } from './targets.
 
 interface Plan {
   readonly chunks: number;
+  /** Rounds that are not measured; a fresh process runs twice as slowly. */
+  readonly warmUps: number;
   /** Rounds of the small levels and of the largest; product and proxy take turns in each. */
   readonly rounds: number;
   readonly roundsOfLargest: number;
@@ -20,8 +22,22 @@ interface Plan {
   readonly runsMs: number;
 }
 
-const FULL: Plan = { chunks: 200, rounds: 3, roundsOfLargest: 2, held: 500, runsMs: 4_000 };
-const QUICK: Plan = { chunks: 50, rounds: 1, roundsOfLargest: 1, held: 200, runsMs: 1_500 };
+const FULL: Plan = {
+  chunks: 200,
+  warmUps: 8,
+  rounds: 3,
+  roundsOfLargest: 2,
+  held: 500,
+  runsMs: 4_000,
+};
+const QUICK: Plan = {
+  chunks: 50,
+  warmUps: 3,
+  rounds: 1,
+  roundsOfLargest: 1,
+  held: 200,
+  runsMs: 1_500,
+};
 
 const LEVELS = [1, 10, 100, 500] as const;
 const INTERVAL_MS = 20;
@@ -55,7 +71,7 @@ try {
   const product = await startProduct(upstream.url, values.profile);
   started.push(product);
   say(`Node ${process.version}, ${cpus().length} cores, ${plan.chunks} chunks a stream\n`);
-  await warmUp([proxy, product]);
+  await warmUp([proxy, product], plan.warmUps);
   await relayFigures([proxy, product]);
   await memoryFigures();
   await runFigures([proxy, product]);
@@ -64,12 +80,15 @@ try {
   await Promise.all(started.map((target) => target.stop()));
 }
 
-/** Code runs slowly until it was compiled; nobody wants to measure that. */
-async function warmUp(targets: readonly Target[], rounds = 10): Promise<void> {
-  await upstream.pace({ chunks: 20, intervalMs: 0, hold: false });
+/**
+ * Code runs slowly until it was compiled; nobody wants to measure that. Chunks one by one: many at
+ * once would take other paths.
+ */
+async function warmUp(targets: readonly Target[], rounds: number): Promise<void> {
+  await upstream.pace({ chunks: 100, intervalMs: 5, hold: false });
   for (const { url } of targets) {
     for (let round = 0; round < rounds; round += 1) {
-      await readStreams(url, { streams: 20, chunks: 20, spreadMs: 0 });
+      await readStreams(url, { streams: 50, chunks: 100, spreadMs: 0 });
     }
   }
 }

@@ -55,7 +55,7 @@ describe('a cancel', () => {
   });
 
   it('that waits for a deaf tool is answered when the run has ended, with 202 until then', async () => {
-    const toml = '[runtime.timeouts]\ntool_stop_grace_secs = 0.3';
+    const toml = '[runtime.timeouts]\ntool_stop_grace_secs = 1.5';
     const world = await start({ mcp: ['demo'], toml });
     const deaf = { id: 'call_1', name: 'ignores_cancel', arguments: { seconds: 600 } };
     world.answer({ steps: reply({ toolCalls: [deaf] }) });

@@ -63,6 +63,17 @@ describe('the official client', () => {
     expect(choices[0]?.finish_reason).toBe('length');
   });
 
+  it.each(['length', 'content_filter'])('passes on that the model ended for %s', async (why) => {
+    const world = await start();
+    const cut = { steps: reply({ text: ['Hel'], finishReason: why, usage: USAGE }) };
+    world.answer(cut, cut);
+    const whole = await world.client().chat.completions.create(REQUEST);
+    expect(whole.choices[0]?.finish_reason).toBe(why);
+    const chat = world.chat();
+    await chat.all();
+    expect([chat.text, chat.finishReasons]).toEqual(['Hel', [why]]);
+  });
+
   it.each(['none', 'open-web-ui', 'aura', 'hidden'])(
     'reads past the server’s own tools in mode %s',
     async (mode) => {
@@ -144,23 +155,6 @@ describe('a stream with a server tool', () => {
     expect((messages as { content: string }[]).at(-1)?.content).toBe(
       'Tool returned an error: no luck',
     );
-  });
-
-  it('runs the calls of one turn together and answers them in their order', async () => {
-    const world = await start({ mcp: ['web', 'demo'] });
-    const calls = [
-      { id: 'slow', name: 'slow_count', arguments: { to: 3, delay_ms: 20 } },
-      { id: 'fast', name: 'echo', arguments: { said: 'x' } },
-    ];
-    world.answer({ steps: reply({ toolCalls: calls }) }, { steps: reply({ text: ['Done'] }) });
-    await world.chat({ metadata: { chat_session_id: 's' } }).all();
-    const ended = (await world.journal('s')).flatMap((event) =>
-      event.type === 'tool_complete' ? [event.tool_id] : [],
-    );
-    expect(ended).toEqual(['fast', 'slow']);
-    const { messages } = (await world.upstream.request(1)).body;
-    const results = (messages as { role: string; tool_call_id?: string }[]).slice(-2);
-    expect(results.map((message) => message.tool_call_id)).toEqual(['slow', 'fast']);
   });
 });
 

@@ -1,24 +1,12 @@
-import { setTimeout as pause } from 'node:timers/promises';
 import { expect, it } from 'vitest';
 import { checkJournal } from '../../src/journal/invariants.ts';
 import { reply } from '../../src/testing/fake-upstream-steps.ts';
-import type { Exchange } from '../support/system-client.ts';
-import { processWorlds, type ServerProcess } from '../support/system-process.ts';
+import { processWorlds } from '../support/system-process.ts';
 import { readSessions } from '../support/system-store.ts';
 
 /** A process that is killed. What somebody saw is in its store, and the next process goes on. */
 
 const start = processWorlds();
-const AGAIN_MS = 500;
-
-/** A dead owner's right to write expires by time alone, so nothing tells when to ask again. */
-async function chatWhenFree(server: ServerProcess): Promise<Exchange> {
-  for (;;) {
-    const chat = server.chat('s');
-    if ((await chat.status()) !== 409) return chat;
-    await pause(AGAIN_MS);
-  }
-}
 
 it('keeps what a reader saw, starts again, and goes on densely in the old session', async () => {
   const world = await start();
@@ -44,7 +32,7 @@ it('keeps what a reader saw, starts again, and goes on densely in the old sessio
   const elsewhere = server.chat('t');
   await elsewhere.all();
   expect(elsewhere.text).toBe('Elsewhere');
-  const back = await chatWhenFree(server);
+  const back = server.chat('s');
   await back.all();
   expect(back.text).toBe('Back');
   server.signal('SIGTERM');

@@ -110,7 +110,7 @@ describe('leaving a stream', () => {
     world.answer(calling('echo', { said: 'x' }));
     const chat = chatOf(world, true);
     await chat.until(() => chat.data('aura.approval_pending').length > 0);
-    const id = chat.data('aura.approval_pending')[0]?.['decision_id'];
+    const id = String(chat.data('aura.approval_pending')[0]?.['decision_id']);
     await chat.leave();
     expect(await world.event('s', 'approval_completed')).toMatchObject({
       outcome: { kind: 'cancelled', reason: 'unclaimed' },
@@ -139,13 +139,10 @@ describe('leaving a stream', () => {
     await world.web.until(() => world.web.cancelled.length === 2);
     await expectUnclaimed(world);
     const closed = (await world.journal('s')).flatMap((event) =>
-      event.type === 'tool_complete' ? [[event.tool_id, event.success]] : [],
+      event.type === 'tool_complete' ? [`${event.tool_id} ${event.success}`] : [],
     );
-    expect(closed.toSorted()).toEqual([
-      ['a', false],
-      ['b', false],
-      ['c', false],
-    ]);
+    expect(new Set(closed)).toEqual(new Set(['a false', 'b false', 'c false']));
+    expect(closed).toHaveLength(calls.length);
   });
 
   it('of two in one session stops the one that was left and not its sibling', async () => {

@@ -49,7 +49,7 @@ const ENDS: readonly End[] = [
   {
     code: 'provider_rate_limited',
     status: 429,
-    headers: { 'retry-after': '5' },
+    headers: { 'retry-after': '60' },
     answer: error(429, 'Slow down.', { 'retry-after': '60' }),
     record: { state: 'failed', end: { error: { code: 'provider_rate_limited' } } },
   },

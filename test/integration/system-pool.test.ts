@@ -13,8 +13,12 @@ const begin = (): Promise<SystemWorld> => start({ mcp: ['web'], mcpIdleMs: IDLE_
 const opened = (world: SystemWorld): number =>
   world.web.seen.filter(({ rpc }) => rpc === 'initialize').length;
 
+/** One run that uses the tool once. */
 async function useTool(world: SystemWorld): Promise<void> {
-  world.answer({ steps: reply({ toolCalls: [ECHO] }) }, { steps: reply({ text: ['Done'] }) });
+  world.respond = ({ body }) => {
+    const { role } = (body['messages'] as { role: string }[]).at(-1) ?? {};
+    return { steps: reply(role === 'tool' ? { text: ['Done'] } : { toolCalls: [ECHO] }) };
+  };
   const chat = world.chat();
   await chat.all();
   expect(chat.text).toContain('Done');
@@ -57,7 +61,7 @@ describe('the connection to an MCP server', () => {
     { how: 'a caller that leaves', toml: '', leaves: true },
     {
       how: 'a deadline',
-      toml: '[runtime.timeouts]\nstep_secs = 0.5\nstep_allowance_secs = 0',
+      toml: '[runtime.timeouts]\nstep_secs = 1.5\nstep_allowance_secs = 0',
       leaves: false,
     },
   ])('is not passed on after $how', async ({ toml, leaves }) => {

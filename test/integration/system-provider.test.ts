@@ -110,7 +110,7 @@ describe('trouble inside the stream', () => {
   });
 
   it('of a stall ends with the inactivity deadline and closes the request', async () => {
-    const world = await start({ flags: { 'stream-inactivity-timeout-secs': '0.2' } });
+    const world = await start({ flags: { 'stream-inactivity-timeout-secs': '0.5' } });
     world.answer(half({ kind: 'stall' }));
     const chat = world.chat();
     await chat.all();
