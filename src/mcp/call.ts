@@ -7,8 +7,9 @@ import {
 import type { ToolContext, ToolResult } from '../agent.ts';
 import { type Clock, TIMER_MS_MAX, type TimerHandle } from '../clock.ts';
 import { cancelReasonOf } from './cancel-reason.ts';
+import { NotExecutedError } from './failures.ts';
 import type { McpLimits } from './limits.ts';
-import { renderResult } from './results.ts';
+import { boundText, renderResult } from './results.ts';
 import type { CallEnd, ProgressNote, TappedTransport } from './tap.ts';
 import { deferred, unlessAborted, within } from './wait.ts';
 
@@ -43,7 +44,9 @@ export const failedResult = (reason: string): ToolResult => ({
  * CA2. After the signal aborted nothing of the call is told on: no result, no progress.
  * CA3. An aborted call rejects with the signal's reason, and not before its server has answered, has
  *      lost the connection, or has read the cancellation and stayed silent for `cancelQuietMs`.
- * CA4. No listener of it is left on the caller's signal or on the connection.
+ * CA4. A call that certainly was not executed rejects with {@link NotExecutedError}: it may be made
+ *      again. Every other failure is a result.
+ * CA5. No listener of it is left on the caller's signal or on the connection.
  */
 export async function performCall(request: CallRequest, deps: CallDeps): Promise<ToolResult> {
   const { signal } = request.context;
@@ -53,7 +56,7 @@ export async function performCall(request: CallRequest, deps: CallDeps): Promise
   try {
     return renderResult(await unlessAborted(answer, signal), deps.limits);
   } catch (error) {
-    if (!signal.aborted) return failedResult(deps.describe(error));
+    if (!signal.aborted) return call.fail(error);
     await call.cancel();
     throw signal.reason;
   } finally {
@@ -95,6 +98,14 @@ class ToolCall {
     return Promise.race([answer ?? this.#broken.promise, this.#broken.promise]);
   }
 
+  /** The result of a call that failed. Throws {@link NotExecutedError} for one that may be repeated. */
+  fail(error: unknown): ToolResult {
+    const reason = this.#deps.describe(error);
+    const wasRefused = this.#id === undefined || this.#end === 'refused';
+    if (wasRefused) throw new NotExecutedError(reason, { cause: error });
+    return failedResult(reason);
+  }
+
   /** Tells the server to stop and waits until there is reason to believe that it has. */
   async cancel(): Promise<void> {
     const { clock, limits } = this.#deps;
@@ -120,7 +131,8 @@ class ToolCall {
    * signal aborts, also for a request it has answered, so an answered call is left alone.
    */
   forget(): void {
-    if (this.#end === 'unsent' || this.#end === 'broken') this.#abandon.abort('over');
+    const isUnanswered = this.#end !== 'answered' && this.#end !== 'closed';
+    if (this.#end !== undefined && isUnanswered) this.#abandon.abort('over');
     if (this.#end === undefined && this.#id !== undefined) this.#deps.tap.forget(this.#id);
   }
 
@@ -172,9 +184,9 @@ class ToolCall {
       cancelling: (written: Promise<void>) => {
         this.#written = written;
       },
-      over: (how: CallEnd) => {
+      over: (how: CallEnd, error?: Error) => {
         this.#end = how;
-        if (how === 'broken') this.#broken.reject(new AnswerLostError());
+        if (how === 'broken') this.#broken.reject(error ?? new AnswerLostError());
         this.#over.resolve(how);
       },
     };
@@ -182,9 +194,12 @@ class ToolCall {
 
   #progress(note: ProgressNote): void {
     const { context } = this.#request;
-    this.#lastSignOfLife = this.#deps.clock.now();
+    const { clock, limits } = this.#deps;
+    this.#lastSignOfLife = clock.now();
     if (context.signal.aborted || this.#id === undefined) return;
-    context.progress({ ...describeProgress(note), progressToken: this.#id });
+    const { message, ...percent } = describeProgress(note);
+    const bounded = boundText(message, limits.progressTextBytesMax);
+    context.progress({ message: bounded, ...percent, progressToken: this.#id });
   }
 }
 

@@ -1,8 +1,8 @@
 import { Client } from '@modelcontextprotocol/sdk/client/index.js';
 import { SseError } from '@modelcontextprotocol/sdk/client/sse.js';
 import {
-  ErrorCode,
   McpError,
+  type RequestId,
   type Tool,
   ToolListChangedNotificationSchema,
 } from '@modelcontextprotocol/sdk/types.js';
@@ -15,10 +15,16 @@ import { TIMER_MS_MAX } from '../clock.ts';
 import { AnswerLostError, type CallRequest, performCall } from './call.ts';
 import { listTools } from './catalogue.ts';
 import type { McpDeps } from './deps.ts';
-import { describeFailure, httpStatusOf, McpConnectionError } from './failures.ts';
+import {
+  describeFailure,
+  httpStatusOf,
+  isClosedError,
+  McpConnectionError,
+  OversizedMessageError,
+} from './failures.ts';
 import { type ConnectionTarget, createLink, type Link } from './link.ts';
-import { TappedTransport } from './tap.ts';
-import { unlessAborted, within } from './wait.ts';
+import { type SendFailure, TappedTransport } from './tap.ts';
+import { deferred, unlessAborted, within } from './wait.ts';
 
 /** A server that is connected. */
 export interface McpClient {
@@ -38,6 +44,8 @@ export interface McpClient {
   probe(): Promise<void>;
   /** Hears once when the connection died by itself, at once if it has. Gives the unsubscribe. */
   onLost(listener: (reason: string) => void): () => void;
+  /** Resolves when it was lost, ended or killed: when no call can be made any more. */
+  readonly gone: Promise<void>;
   /** Ends it in order, within the bounds of its transport. Never rejects. */
   end(): Promise<void>;
   /** Ends it now. */
@@ -50,10 +58,6 @@ const NO_VALIDATION: jsonSchemaValidator = {
     return (input) => ({ valid: true, data: input as T, errorMessage: undefined });
   },
 };
-
-/** A server that answers with an error is there. */
-const isAnswer = (error: unknown): boolean =>
-  error instanceof McpError && error.code !== ErrorCode.ConnectionClosed;
 
 /** The transport's word for: the answer will not be resumed. No code of the SDK says it. */
 const RESUMPTION_FAILED = 'Maximum reconnection attempts';
@@ -86,17 +90,25 @@ class LiveClient implements McpClient {
   readonly #tap: TappedTransport;
   readonly #client: Client;
   readonly #lostListeners = new Set<(reason: string) => void>();
+  readonly #gone = deferred<void>();
+  /** Rejects when the connection as a whole got a message over the bound. */
+  readonly #flooded = deferred<never>();
+  #flood: OversizedMessageError | undefined;
   #tools: Promise<readonly Tool[]> | undefined;
   #toolsCount = 0;
   #lostReason: string | undefined;
   #isEnding = false;
+  #isSessionOver = false;
   #lastHeardMs: number;
 
   constructor(target: ConnectionTarget, deps: McpDeps) {
     this.#target = target;
     this.#deps = deps;
     this.#lastHeardMs = deps.clock.now();
-    this.#link = createLink(target, deps, (id) => this.#tap.streamEnded(id));
+    this.#link = createLink(target, deps, {
+      ended: (id) => this.#tap.streamEnded(id),
+      oversized: (error, id) => this.#onOversizedEvent(error, id),
+    });
     this.#tap = new TappedTransport(this.#link.transport);
     this.#client = new Client(
       { name: 'runwarden', version: deps.version },
@@ -114,9 +126,14 @@ class LiveClient implements McpClient {
     return this.#link.transport.sessionId !== undefined;
   }
 
+  get gone(): Promise<void> {
+    return this.#gone.promise;
+  }
+
   async connect(): Promise<void> {
-    await this.#client.connect(this.#tap, { timeout: TIMER_MS_MAX });
-    await this.tools();
+    const opened = this.#client.connect(this.#tap, { timeout: TIMER_MS_MAX });
+    // The SDK waits for ever for an answer whose stream was cut.
+    await Promise.race([opened.then(() => this.tools()), this.#flooded.promise]);
   }
 
   tools(): Promise<readonly Tool[]> {
@@ -140,7 +157,7 @@ class LiveClient implements McpClient {
     const abandon = new AbortController();
     const pong = this.#client.ping({ signal: abandon.signal, timeout: TIMER_MS_MAX }).then(
       () => undefined,
-      (error: unknown) => (isAnswer(error) ? undefined : this.describe(error)),
+      (error: unknown) => (this.#isAnswer(error) ? undefined : this.describe(error)),
     );
     const late = `no answer within ${limits.probeMs / 1_000} s`;
     const trouble = await within(pong, { clock, ms: limits.probeMs, fallback: late });
@@ -157,19 +174,39 @@ class LiveClient implements McpClient {
 
   async end(): Promise<void> {
     this.#isEnding = true;
-    await this.#link.end();
+    this.#gone.resolve();
+    if (this.#isSessionOver) await this.#hearRefusals();
+    else await this.#link.end();
+  }
+
+  /** Calls that went out with the session learn for certain that they were not executed. */
+  async #hearRefusals(): Promise<void> {
+    const { clock, limits } = this.#deps;
+    await within(this.#tap.whenIdle(), { clock, ms: limits.sessionEndMs, fallback: undefined });
+    this.#link.kill();
   }
 
   kill(): void {
     this.#isEnding = true;
+    this.#gone.resolve();
     this.#link.kill();
   }
 
   /** A sentence for the error, free of secrets. */
   describe(error: unknown): string {
     if (error instanceof AnswerLostError) return error.message;
-    const { redact } = this.#target;
-    return describeFailure(error, { redact, charsMax: this.#deps.limits.reasonCharsMax });
+    if (this.#flood !== undefined && !this.#isAnswer(error)) return this.#flood.reason;
+    const charsMax = this.#deps.limits.reasonCharsMax;
+    return describeFailure(error, {
+      redact: this.#target.redact,
+      charsMax,
+      closed: this.#tap.closed,
+    });
+  }
+
+  /** A server that answers with an error is there. */
+  #isAnswer(error: unknown): boolean {
+    return error instanceof McpError && !isClosedError(error, this.#tap.closed);
   }
 
   async #list(): Promise<readonly Tool[]> {
@@ -189,13 +226,17 @@ class LiveClient implements McpClient {
     this.#tap.onactivity = () => {
       this.#lastHeardMs = this.#deps.clock.now();
     };
-    this.#tap.onsendfailure = (error) => this.#onSendFailure(error);
+    this.#tap.onsendfailure = (failure) => this.#onSendFailure(failure);
     this.#client.setNotificationHandler(ToolListChangedNotificationSchema, () => {
       this.#tools = undefined;
     });
   }
 
   #onError(error: Error): void {
+    if (error instanceof OversizedMessageError) {
+      this.#onOversized(error, { isFatal: this.#target.config.transport === 'stdio' });
+      return;
+    }
     const told = { server: this.#target.config.name, reason: this.describe(error) };
     this.#deps.log.debug(told, 'MCP transport error');
     if (error.message.startsWith(RESUMPTION_FAILED)) this.#tap.resumptionFailed();
@@ -204,13 +245,32 @@ class LiveClient implements McpClient {
   }
 
   /** A session that the server no longer knows is gone for good; other failures may pass. */
-  #onSendFailure(error: unknown): void {
-    if (this.hasSession && httpStatusOf(error) === 404) this.#lose('the server ended the session');
+  #onSendFailure({ error, hadSession }: SendFailure): void {
+    if (!hadSession || httpStatusOf(error) !== 404) return;
+    this.#isSessionOver = true;
+    this.#lose('the server ended the session');
+  }
+
+  /** An event that belongs to one call costs that call; any other would come again and again. */
+  #onOversizedEvent(error: OversizedMessageError, id: RequestId | undefined): void {
+    this.#onOversized(error, { isFatal: id === undefined });
+    if (id !== undefined) this.#tap.streamFailed(id, error);
+  }
+
+  #onOversized(error: OversizedMessageError, { isFatal }: { isFatal: boolean }): void {
+    if (this.#isEnding || this.#flood !== undefined) return;
+    const { name } = this.#target.config;
+    this.#deps.log.warn({ server: name, reason: error.reason }, 'MCP server sent too much');
+    if (!isFatal) return;
+    this.#flood = error;
+    this.#flooded.reject(error);
+    this.#lose(error.reason);
   }
 
   #lose(reason: string): void {
     if (this.#lostReason !== undefined || this.#isEnding) return;
     this.#lostReason = reason;
+    this.#gone.resolve();
     for (const listener of [...this.#lostListeners]) listener(reason);
     this.#lostListeners.clear();
   }

@@ -19,7 +19,7 @@ const failure = (said: string) => ({ ...text(said), isError: true });
 
 /**
  * Adds `list_files`, `write_file` and `delete_file`. They really work, in a directory of their own
- * under the temporary directory of the system, which starts with two files and goes with the process.
+ * under the temporary directory of the system, which starts with a few files and goes with the process.
  */
 export function registerFileTools(server: McpServer): Scratch {
   const scratch = createScratch();
@@ -56,6 +56,7 @@ function createScratch(): Scratch {
   const directory = realpathSync(mkdtempSync(join(tmpdir(), 'runwarden-demo-')));
   mkdirSync(join(directory, 'notes'));
   for (const [name, content] of [
+    ['notes.txt', 'Call back on Monday.\n'],
     ['report.txt', 'Quarterly numbers, draft.\n'],
     ['notes/todo.txt', 'Water the plants.\n'],
   ] as const) {
@@ -118,6 +119,8 @@ async function attempt(work: () => Promise<string>) {
   } catch (error) {
     if (error instanceof Refusal) return failure(error.message);
     const { code } = error as NodeJS.ErrnoException;
-    return failure(code === 'ENOENT' ? 'There is no such file.' : `The file system said ${code}.`);
+    if (code === 'ENOENT')
+      return failure('There is no such file; list_files shows those there are.');
+    return failure(`The file system said ${code}.`);
   }
 }

@@ -8,7 +8,7 @@ import type { Redact } from './redact.ts';
 
 /** A failure of a server or its connection, mapped once. `reason` is a sentence without secrets. */
 export class McpConnectionError extends Error implements McpFailure {
-  override readonly name = 'McpConnectionError';
+  override readonly name: string = 'McpConnectionError';
   readonly reason: string;
 
   constructor(reason: string, options?: { cause?: unknown }) {
@@ -17,22 +17,51 @@ export class McpConnectionError extends Error implements McpFailure {
   }
 }
 
+/** The server sent more in one message than this client keeps. */
+export class OversizedMessageError extends McpConnectionError {
+  override readonly name = 'OversizedMessageError';
+
+  constructor(bytesMax: number) {
+    super(`the server sent a message over ${sizeText(bytesMax)}`);
+  }
+}
+
+/** The server process had ended, or closed its input, before the message was in the pipe. */
+export class ProcessGoneError extends McpConnectionError {
+  override readonly name = 'ProcessGoneError';
+
+  constructor(options?: { cause?: unknown }) {
+    super('the server process is not running', options);
+  }
+}
+
+/**
+ * A tool call that certainly was not executed: the server said that it does not know the session, or
+ * nobody was there to read the whole request. The connection it was made on is over or will be in a moment.
+ */
+export class NotExecutedError extends McpConnectionError {
+  override readonly name = 'NotExecutedError';
+}
+
 export interface DescribeOptions {
   readonly redact: Redact;
   readonly charsMax: number;
+  /** Whether the transport has closed: only then is the SDK's word for that ours and no server's. */
+  readonly closed: boolean;
 }
 
 /**
  * The reason of a foreign error. Only what is known to be harmless is said: an error of `fetch`
  * repeats a header value or a URL in its message, so its message is never used.
  */
-export function describeFailure(error: unknown, { redact, charsMax }: DescribeOptions): string {
+export function describeFailure(error: unknown, options: DescribeOptions): string {
   if (error instanceof McpConnectionError) return error.reason;
+  if (error instanceof McpError) return describeProtocolError(error, options);
   const status = httpStatusOf(error);
   if (status !== undefined) return describeStatus(status);
-  if (error instanceof McpError) return describeProtocolError(error, { redact, charsMax });
   const code = systemCodeOf(error);
   if (code !== undefined) return `the connection failed (${code})`;
+  if (error instanceof SyntaxError) return 'the server sent a message that is not JSON';
   if (isZodError(error)) return 'the server sent a message that is not valid MCP';
   return 'the connection failed';
 }
@@ -51,10 +80,24 @@ export function httpStatusOf(error: unknown): number | undefined {
   if (error instanceof StreamableHTTPError || error instanceof SseError) {
     return error.code !== undefined && error.code >= 100 ? error.code : undefined;
   }
-  // The SSE transport tells the status of a refused POST in its message alone.
-  const told = error instanceof Error ? /\(HTTP (\d{3})\)/.exec(error.message)?.[1] : undefined;
+  // The SSE transport tells the status of a refused POST in its message alone. Anywhere but at the
+  // beginning, or in an error that the server sent, the words would be the server's own.
+  if (!(error instanceof Error) || error instanceof McpError) return undefined;
+  const told = /^Error POSTing to endpoint \(HTTP (\d{3})\)/.exec(error.message)?.[1];
   return told === undefined ? undefined : Number(told);
 }
+
+/**
+ * Whether a request that could not be sent certainly was not executed. `hadSession`: it carried a
+ * session id, so that 404 is the protocol's word for a session that the server no longer knows.
+ */
+export function wasNotExecuted(error: unknown, hadSession: boolean): boolean {
+  return error instanceof ProcessGoneError || (hadSession && httpStatusOf(error) === 404);
+}
+
+/** Whether the SDK says that the connection closed, on a transport that did. */
+export const isClosedError = (error: unknown, closed: boolean): boolean =>
+  closed && error instanceof McpError && error.code === ErrorCode.ConnectionClosed;
 
 function describeStatus(status: number): string {
   if (status === 401) {
@@ -67,7 +110,7 @@ function describeStatus(status: number): string {
 }
 
 function describeProtocolError(error: McpError, options: DescribeOptions): string {
-  if (error.code === ErrorCode.ConnectionClosed) return 'the connection closed';
+  if (isClosedError(error, options.closed)) return 'the connection closed';
   const words = error.message.replace(/^MCP error -?\d+: /, '');
   return `MCP error ${error.code}: ${shorten(options.redact(words), options.charsMax)}`;
 }
@@ -95,6 +138,12 @@ const isSystemCode = (word: string): boolean => SYSTEM_CODES.has(word);
 
 const isZodError = (error: unknown): boolean =>
   error instanceof Error && (error.name === 'ZodError' || error.name === '$ZodError');
+
+/** `10 MiB` where it is whole, else in bytes. */
+function sizeText(bytes: number): string {
+  const mebibytes = bytes / (1_024 * 1_024);
+  return Number.isInteger(mebibytes) ? `${mebibytes} MiB` : `${bytes} bytes`;
+}
 
 const shorten = (text: string, charsMax: number): string =>
   text.length <= charsMax ? text : `${text.slice(0, charsMax)}…`;

@@ -3,7 +3,9 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import type { FetchLike, Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { RequestId } from '@modelcontextprotocol/sdk/types.js';
 import { Agent, fetch as undiciFetch } from 'undici';
-import { McpConnectionError } from './failures.ts';
+import { McpConnectionError, OversizedMessageError } from './failures.ts';
+import type { McpLimits } from './limits.ts';
+import { BodyMeter, EventMeter, type MessageMeter } from './message-bound.ts';
 import type { HttpServerConfig } from './server-config.ts';
 
 /** A transport over HTTP and what is needed to end it for good. */
@@ -17,14 +19,22 @@ export interface HttpLink {
 
 export interface HttpLinkOptions {
   readonly headers: Readonly<Record<string, string>>;
-  readonly connectMs: number;
-  /** The body that was to carry the answer to this request has ended. */
-  onStreamEnd(id: RequestId): void;
+  readonly limits: Pick<McpLimits, 'connectMs' | 'messageBytesMax'>;
+  readonly streams: StreamEvents;
+}
+
+/** What becomes of the event streams of a link, which the SDK keeps to itself. */
+export interface StreamEvents {
+  /** The stream that was to carry the answer to this tool call has ended. */
+  ended(id: RequestId): void;
+  /** A stream brought a message over the bound and was cut; `id` where it answers a tool call. */
+  oversized(error: OversizedMessageError, id: RequestId | undefined): void;
 }
 
 /**
  * Opens nothing yet; the transport connects when it is started. Each link has its own sockets, and no
- * time limit of the HTTP library cuts a tool that works for long in silence.
+ * time limit of the HTTP library cuts a tool that works for long in silence. No message over
+ * `messageBytesMax` is read to its end.
  *
  * Throws {@link McpConnectionError} when the URL is none.
  */
@@ -33,9 +43,9 @@ export function createHttpLink(config: HttpServerConfig, options: HttpLinkOption
   const agent = new Agent({
     headersTimeout: 0,
     bodyTimeout: 0,
-    connect: { timeout: options.connectMs },
+    connect: { timeout: options.limits.connectMs },
   });
-  const fetch = observed(fetchOver(agent), options.onStreamEnd);
+  const fetch = observed(fetchOver(agent), options);
   const init = { requestInit: { headers: { ...options.headers } }, fetch };
   const destroy = () => void agent.destroy().catch(() => {});
   if (config.transport === 'sse') {
@@ -71,36 +81,67 @@ function fetchOver(agent: Agent): FetchLike {
 }
 
 /**
- * Tells when the event stream that answers a request has ended. The SDK says nothing when that happens
- * before the answer came, and its caller would wait for ever.
+ * Bounds what is read of each response, and tells when the event stream that answers a call has
+ * ended: the SDK says nothing when that happens before the answer came, and its caller would wait for
+ * ever. The body of a refusal is not read at all: its status says what there is to say.
  */
-function observed(fetch: FetchLike, onEnd: (id: RequestId) => void): FetchLike {
+function observed(
+  fetch: FetchLike,
+  { limits, streams }: Pick<HttpLinkOptions, 'limits' | 'streams'>,
+): FetchLike {
   return async (url, init) => {
     const response = await fetch(url, init);
+    if (response.body === null) return response;
+    if (!response.ok) {
+      void response.body.cancel().catch(() => {});
+      return response;
+    }
     const id = init?.method === 'POST' ? callIdOf(init.body) : undefined;
-    const isStream = response.headers.get('content-type')?.startsWith('text/event-stream');
-    if (id === undefined || !response.ok || response.body === null || !isStream) return response;
-    // The SDK reads on microtasks, so one turn later everything that arrived has been given on.
-    const body = endObserved(response.body, () => setImmediate(() => onEnd(id)));
+    const body = isEventStream(response)
+      ? metered(response.body, new EventMeter(limits.messageBytesMax), watchOf(streams, id))
+      : metered(response.body, new BodyMeter(limits.messageBytesMax), {});
     return new Response(body, { status: response.status, headers: response.headers });
   };
 }
 
-function endObserved(
+const isEventStream = (response: Response): boolean =>
+  response.headers.get('content-type')?.toLowerCase().startsWith('text/event-stream') === true;
+
+interface BodyWatch {
+  readonly onOversized?: (error: OversizedMessageError) => void;
+  readonly onEnd?: () => void;
+}
+
+const watchOf = (streams: StreamEvents, id: RequestId | undefined): BodyWatch => ({
+  onOversized: (error) => streams.oversized(error, id),
+  // The SDK reads on microtasks, so one turn later everything that arrived has been given on.
+  ...(id === undefined ? {} : { onEnd: () => void setImmediate(() => streams.ended(id)) }),
+});
+
+/** The same body, cut with an error where a message is over its bound. */
+function metered(
   body: ReadableStream<Uint8Array>,
-  onEnd: () => void,
+  meter: MessageMeter,
+  { onOversized, onEnd }: BodyWatch,
 ): ReadableStream<Uint8Array> {
   const reader = body.getReader();
   return new ReadableStream<Uint8Array>({
     async pull(controller) {
       try {
         const { done, value } = await reader.read();
-        if (!done) return controller.enqueue(value);
+        if (!done) {
+          meter.count(value);
+          return controller.enqueue(value);
+        }
         controller.close();
       } catch (error) {
         controller.error(error);
+        if (error instanceof OversizedMessageError) {
+          void reader.cancel(error).catch(() => {});
+          onOversized?.(error);
+        }
       }
-      onEnd();
+      onEnd?.();
     },
     cancel: (reason) => reader.cancel(reason),
   });

@@ -23,13 +23,17 @@ export interface McpLimits extends McpServerLimits {
   readonly killMs: number;
   readonly toolsMax: number;
   readonly pagesMax: number;
-  /** One message of a stdio server. */
+  /** What the tools of one server's list may add up to, as JSON. */
+  readonly catalogueBytesMax: number;
+  /** One message of a server, whatever it came by: a line, a JSON body or an event of a stream. */
   readonly messageBytesMax: number;
   /** What may wait in a stdio server's standard input. */
   readonly writeBufferBytesMax: number;
   readonly stderrLineBytesMax: number;
   /** What one process may log; the rest is read and dropped. */
   readonly stderrBytesMax: number;
+  /** What a reader of the run sees of one progress message. */
+  readonly progressTextBytesMax: number;
   /** What the model reads of a tool's own error. */
   readonly errorTextBytesMax: number;
   readonly resourceTextBytesMax: number;
@@ -61,10 +65,12 @@ export const MCP_LIMITS: McpLimits = Object.freeze({
   killMs: 500,
   toolsMax: 1_000,
   pagesMax: 100,
+  catalogueBytesMax: 4 * 1_024 * 1_024,
   messageBytesMax: 10 * 1_024 * 1_024,
   writeBufferBytesMax: 16 * 1_024 * 1_024,
   stderrLineBytesMax: 2_048,
   stderrBytesMax: 65_536,
+  progressTextBytesMax: 4_096,
   errorTextBytesMax: 8_192,
   resourceTextBytesMax: 65_536,
   resultTextBytesMax: 1_048_576,

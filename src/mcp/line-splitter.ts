@@ -1,8 +1,17 @@
 const NEWLINE = 0x0a;
 
+/** A line is longer than its splitter keeps. */
+export class LineTooLongError extends Error {
+  override readonly name = 'LineTooLongError';
+
+  constructor(bytesMax: number) {
+    super(`A line is longer than ${bytesMax} bytes.`);
+  }
+}
+
 /**
  * Cuts a byte stream into lines. Each byte is looked at once and copied at most once, however the
- * stream was cut; a line over `bytesMax` throws.
+ * stream was cut; a line over `bytesMax` throws {@link LineTooLongError}.
  */
 export class LineSplitter {
   readonly #bytesMax: number;
@@ -29,7 +38,7 @@ export class LineSplitter {
     if (this.#size > this.#bytesMax) {
       this.#parts = [];
       this.#size = 0;
-      throw new RangeError(`A line is longer than ${this.#bytesMax} bytes.`);
+      throw new LineTooLongError(this.#bytesMax);
     }
     this.#parts.push(part);
   }

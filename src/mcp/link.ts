@@ -1,7 +1,6 @@
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
-import type { RequestId } from '@modelcontextprotocol/sdk/types.js';
 import type { McpDeps } from './deps.ts';
-import { createHttpLink } from './http-link.ts';
+import { createHttpLink, type StreamEvents } from './http-link.ts';
 import type { Redact } from './redact.ts';
 import type { McpServerConfig } from './server-config.ts';
 import { StdioTransport } from './stdio-transport.ts';
@@ -24,19 +23,15 @@ export interface Link {
 }
 
 /** Makes the transport of a target; it connects when it is started. */
-export function createLink(
-  target: ConnectionTarget,
-  deps: McpDeps,
-  onStreamEnd: (id: RequestId) => void,
-): Link {
+export function createLink(target: ConnectionTarget, deps: McpDeps, streams: StreamEvents): Link {
   if (target.config.transport === 'stdio') {
     const transport = new StdioTransport(target.config, target.redact, deps);
     return { transport, end: () => transport.close(), kill: () => transport.kill() };
   }
   const http = createHttpLink(target.config, {
     headers: target.headers,
-    connectMs: deps.limits.connectMs,
-    onStreamEnd,
+    limits: deps.limits,
+    streams,
   });
   const kill = () => {
     void http.transport.close().catch(() => {});

@@ -3,8 +3,13 @@ import { getDefaultEnvironment } from '@modelcontextprotocol/sdk/client/stdio.js
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import { type JSONRPCMessage, JSONRPCMessageSchema } from '@modelcontextprotocol/sdk/types.js';
 import type { McpDeps } from './deps.ts';
-import { describeSpawnError, McpConnectionError } from './failures.ts';
-import { LineSplitter } from './line-splitter.ts';
+import {
+  describeSpawnError,
+  McpConnectionError,
+  OversizedMessageError,
+  ProcessGoneError,
+} from './failures.ts';
+import { LineSplitter, LineTooLongError } from './line-splitter.ts';
 import { ProcessGroup } from './process-group.ts';
 import type { Redact } from './redact.ts';
 import type { StdioServerConfig } from './server-config.ts';
@@ -57,17 +62,22 @@ export class StdioTransport implements Transport {
     });
   }
 
-  /** Resolves when the message is in the pipe, not when it is in a buffer of ours. */
+  /**
+   * Resolves when the message is in the pipe, not when it is in a buffer of ours. Rejects with
+   * {@link ProcessGoneError} when the process had ended before the whole line was in the pipe.
+   */
   send(message: JSONRPCMessage): Promise<void> {
+    // Node destroys the input of a child whose end it has seen.
     const stdin = this.#child?.stdin;
-    if (this.#closed || stdin === null || stdin === undefined || !stdin.writable) {
-      return Promise.reject(new McpConnectionError('the server process is not running'));
-    }
+    if (this.#closed || !stdin?.writable) return Promise.reject(new ProcessGoneError());
     if (stdin.writableLength > this.#deps.limits.writeBufferBytesMax) {
       return Promise.reject(new McpConnectionError('the server does not read what it is sent'));
     }
     return new Promise((resolve, reject) => {
-      stdin.write(`${JSON.stringify(message)}\n`, (error) => (error ? reject(error) : resolve()));
+      stdin.write(`${JSON.stringify(message)}\n`, (error) => {
+        if (error) reject(hasNoReader(error) ? new ProcessGoneError({ cause: error }) : error);
+        else resolve();
+      });
     });
   }
 
@@ -96,6 +106,8 @@ export class StdioTransport implements Transport {
     }
     // `close` comes after the last output; `exit` may come before the last answer was read.
     child.once('close', () => this.#announceClose());
+    // A server that cannot be told anything any more is of no use, even if it lives.
+    child.stdin?.once('close', () => void this.#group?.end(this.#deps.limits));
     // Descendants that keep the pipes open would hold `close` back, so they are ended with it.
     child.once('exit', () => void this.#group?.end(this.#deps.limits));
   }
@@ -104,7 +116,9 @@ export class StdioTransport implements Transport {
     try {
       this.#lines.push(chunk, (line) => this.#receive(line));
     } catch (error) {
-      this.onerror?.(error as Error);
+      const isTooLong = error instanceof LineTooLongError;
+      const { messageBytesMax } = this.#deps.limits;
+      this.onerror?.(isTooLong ? new OversizedMessageError(messageBytesMax) : (error as Error));
       void this.close();
     }
   }
@@ -127,3 +141,10 @@ export class StdioTransport implements Transport {
     this.onclose?.();
   }
 }
+
+/**
+ * Whether the system refused a write because nobody can read it. Its last byte, the line break that
+ * makes it a message, was not taken then. A stream that was destroyed may have taken it all.
+ */
+const hasNoReader = (error: NodeJS.ErrnoException): boolean =>
+  error.code === 'EPIPE' || error.code === 'ECONNRESET';

@@ -7,6 +7,13 @@ import type {
   MessageExtraInfo,
   RequestId,
 } from '@modelcontextprotocol/sdk/types.js';
+import { wasNotExecuted } from './failures.ts';
+
+/** A message that could not be written, and whether the server had given us a session by then. */
+export interface SendFailure {
+  readonly error: unknown;
+  readonly hadSession: boolean;
+}
 
 /** One progress notification, as it came. */
 export interface ProgressNote {
@@ -22,15 +29,16 @@ export interface CallWatch {
   progress(note: ProgressNote): void;
   /** `notifications/cancelled` is on its way; settles when it is written. */
   cancelling(written: Promise<void>): void;
-  /** The answer arrived, or never will. Called at most once. */
-  over(how: CallEnd): void;
+  /** The answer arrived, or never will. `error` says why a stream broke. Called at most once. */
+  over(how: CallEnd, error?: Error): void;
 }
 
 /**
- * How a call ended on the wire. `unsent`: the request could not be written, its promise says why.
+ * How a call ended on the wire. `unsent`: the request could not be written or its answer not be read,
+ * its promise says why. `refused`: that, and it certainly was not executed ({@link wasNotExecuted}).
  * `broken`: the stream that was to carry the answer ended without it.
  */
-export type CallEnd = 'answered' | 'unsent' | 'broken' | 'closed';
+export type CallEnd = 'answered' | 'unsent' | 'refused' | 'broken' | 'closed';
 
 interface LiveCall {
   readonly watch: CallWatch;
@@ -48,7 +56,8 @@ interface LiveCall {
  * TP2. Progress is given on in the order of the wire and before the answer that follows it; the SDK
  *      would lose the last one, because it hands notifications on a microtask later than answers.
  * TP3. An answer that comes after the cancellation ends its call and goes no further.
- * TP4. Every call is over exactly once: answered, broken, or closed with the transport.
+ * TP4. Every call is over exactly once: answered, unsent, refused, broken, or closed with the
+ *      transport.
  */
 export class TappedTransport implements Transport {
   onclose?: () => void;
@@ -57,11 +66,12 @@ export class TappedTransport implements Transport {
   /** Hears every message that arrives; the pool reads how long a connection has been silent. */
   onactivity?: () => void;
   /** Hears every message that could not be written. */
-  onsendfailure?: (error: unknown) => void;
+  onsendfailure?: (failure: SendFailure) => void;
   readonly #inner: Transport;
   readonly #calls = new Map<RequestId, LiveCall>();
   /** Calls that ended without an answer: the SDK is still to drop them, which sends nothing. */
   readonly #dead = new Set<RequestId>();
+  readonly #idle = new Set<() => void>();
   #expected: CallWatch | undefined;
   #closed = false;
 
@@ -76,9 +86,20 @@ export class TappedTransport implements Transport {
     return this.#inner.sessionId;
   }
 
+  /** Whether the transport has closed, by itself or by us. */
+  get closed(): boolean {
+    return this.#closed;
+  }
+
   /** How many calls are under way. */
   get callsLive(): number {
     return this.#calls.size;
+  }
+
+  /** Resolves when no call is under way. */
+  async whenIdle(): Promise<void> {
+    if (this.#calls.size === 0) return;
+    await new Promise<void>((resolve) => this.#idle.add(resolve));
   }
 
   setProtocolVersion(version: string): void {
@@ -105,7 +126,7 @@ export class TappedTransport implements Transport {
 
   /** A call whose end nobody waits for any more; its answer will be an unknown one. */
   forget(id: RequestId): void {
-    this.#calls.delete(id);
+    this.#drop(id);
   }
 
   /** The HTTP body that was to carry the answer of a call has ended. */
@@ -116,6 +137,11 @@ export class TappedTransport implements Transport {
     if (!call.resumable) this.#finish(id, 'broken');
   }
 
+  /** The HTTP body that was to carry the answer of a call brought what cannot be read. */
+  streamFailed(id: RequestId, error: Error): void {
+    this.#finish(id, 'broken', error);
+  }
+
   /** The transport no longer tries to resume: answers that depended on that never come. */
   resumptionFailed(): void {
     for (const [id, call] of this.#calls) {
@@ -124,8 +150,10 @@ export class TappedTransport implements Transport {
   }
 
   send(message: JSONRPCMessage, options?: TransportSendOptions): Promise<void> {
+    // Asked before: a refusal may carry the header of a session of its own.
+    const hadSession = this.#inner.sessionId !== undefined;
     const written = this.#route(message, options);
-    written.catch((error: unknown) => this.onsendfailure?.(error));
+    written.catch((error: unknown) => this.onsendfailure?.({ error, hadSession }));
     return written;
   }
 
@@ -149,12 +177,15 @@ export class TappedTransport implements Transport {
     const call: LiveCall = { watch, cancelled: false, resumable: false, streamEnded: false };
     this.#calls.set(message.id, call);
     watch.sent(message.id);
+    const hadSession = this.#inner.sessionId !== undefined;
     const meta = { ...(message.params?._meta ?? {}), progressToken: message.id };
     const written = this.#inner.send(
       { ...message, params: { ...message.params, _meta: meta } },
       { ...options, onresumptiontoken: () => (call.resumable = true) },
     );
-    written.catch(() => this.#finish(message.id, 'unsent'));
+    written.catch((error: unknown) =>
+      this.#finish(message.id, wasNotExecuted(error, hadSession) ? 'refused' : 'unsent'),
+    );
     return written;
   }
 
@@ -204,12 +235,19 @@ export class TappedTransport implements Transport {
     this.onclose?.();
   }
 
-  #finish(id: RequestId, how: CallEnd): void {
+  #finish(id: RequestId, how: CallEnd, error?: Error): void {
     const call = this.#calls.get(id);
     if (call === undefined) return;
+    this.#drop(id);
+    if (how !== 'answered' && how !== 'closed') this.#dead.add(id);
+    call.watch.over(how, error);
+  }
+
+  #drop(id: RequestId): void {
     this.#calls.delete(id);
-    if (how === 'broken' || how === 'unsent') this.#dead.add(id);
-    call.watch.over(how);
+    if (this.#calls.size > 0) return;
+    for (const resolve of this.#idle) resolve();
+    this.#idle.clear();
   }
 }
 

@@ -7,6 +7,7 @@ import { resolveHeaders } from './headers.ts';
 import { type ConnectionLease, leaseConnection } from './lease.ts';
 import type { McpLimits } from './limits.ts';
 import type { ConnectionTarget } from './link.ts';
+import { Notices } from './notices.ts';
 import type { McpConnections, McpPorts } from './ports.ts';
 import { redactorOf } from './redact.ts';
 import type { McpServerConfig } from './server-config.ts';
@@ -46,6 +47,7 @@ interface ServeScope {
   readonly request: ToolLeaseRequest;
   readonly holder: string;
   readonly filter: ToolFilter;
+  readonly notices: Notices;
   readonly options: ToolSourceOptions;
 }
 
@@ -58,6 +60,7 @@ interface ServeScope {
  */
 export function createToolSource(options: ToolSourceOptions): McpToolSource {
   const filter = compileToolFilter(options.filter);
+  const notices = new Notices();
   let leases = 0;
   return {
     acquire: async (request) => {
@@ -65,9 +68,9 @@ export function createToolSource(options: ToolSourceOptions): McpToolSource {
       // Off the caller's stack, which may be a transition of the pool.
       await Promise.resolve();
       leases += 1;
-      const scope = { request, holder: `${request.runId}:${leases}`, filter, options };
+      const scope = { request, holder: `${request.runId}:${leases}`, filter, notices, options };
       const served = await Promise.all(options.servers.map((config) => serve(config, scope)));
-      if (!request.signal.aborted) return leaseOf(served, options);
+      if (!request.signal.aborted) return leaseOf(served, scope);
       await releaseAll(served, { evict: false });
       throw request.signal.reason;
     },
@@ -87,10 +90,11 @@ async function serve(config: McpServerConfig, scope: ServeScope): Promise<Served
     const listed = await unlessAborted(listBounded(lease, options), request.signal);
     const found = findTools(listed, {
       serverName: config.name,
-      connectionId: lease.connectionId,
+      lease,
       filter: scope.filter,
       sanitizeSchemas: options.sanitizeSchemas,
       log: options.log,
+      notices: scope.notices,
     });
     return { lease, tools: found, status: connected(config, listed.length) };
   } catch (error) {
@@ -139,11 +143,11 @@ function failed(config: McpServerConfig, error: unknown, scope: ServeScope): Ser
   return { serverName: name, transport, status: 'failed', toolsCount: 0, reason };
 }
 
-function leaseOf(served: readonly Served[], options: ToolSourceOptions): McpToolLease {
+function leaseOf(served: readonly Served[], { options, notices }: ServeScope): McpToolLease {
   const { log, ports, sanitizeSchemas } = options;
   const found = served.flatMap((server) => server.tools);
   return {
-    tools: buildTools(found, { registry: ports.registry, sanitizeSchemas, log }),
+    tools: buildTools(found, { registry: ports.registry, sanitizeSchemas, log, notices }),
     servers: served.map((server) => server.status),
     release: (how) => releaseAll(served, how),
   };

@@ -1,9 +1,11 @@
 import type { Tool as ListedTool } from '@modelcontextprotocol/sdk/types.js';
 import type { Tool } from '../agent.ts';
-import { failedResult } from './call.ts';
+import { callConnected } from './connected-call.ts';
 import type { McpLog } from './deps.ts';
 import type { ToolFilter } from './filter.ts';
+import type { ConnectionLease } from './lease.ts';
 import { assignUniqueNames, sanitizeToolName } from './names.ts';
+import type { Notices } from './notices.ts';
 import type { ConnectionRegistry } from './registry.ts';
 import { restoreArguments, sanitizeSchema } from './schemas.ts';
 
@@ -19,31 +21,29 @@ export interface FoundTool {
   readonly inputSchema: Record<string, unknown>;
   /** As the model reads it. */
   readonly parameters: Record<string, unknown>;
-  readonly connectionId: string;
+  readonly lease: ConnectionLease;
 }
 
 export interface FindOptions {
   readonly serverName: string;
-  readonly connectionId: string;
+  readonly lease: ConnectionLease;
   readonly filter: ToolFilter;
   readonly sanitizeSchemas: boolean;
   readonly log: McpLog;
+  readonly notices: Notices;
 }
 
-/** The tools of one server's list that an agent may use; one that no model can call is logged. */
+/** The tools of one server's list that an agent may use; those that no model can call are logged. */
 export function findTools(listed: readonly ListedTool[], options: FindOptions): FoundTool[] {
-  return listed.flatMap((tool) => {
+  const uncallable: string[] = [];
+  const found = listed.flatMap((tool) => {
     const name = sanitizeToolName(tool.name);
     if (!options.filter(name)) return [];
     const parameters = options.sanitizeSchemas
       ? sanitizeSchema(tool.inputSchema)
       : tool.inputSchema;
     if (parameters === undefined) {
-      const { serverName } = options;
-      options.log.warn(
-        { server: serverName, tool: name },
-        'MCP tool takes no object and is left out',
-      );
+      uncallable.push(name);
       return [];
     }
     return [
@@ -54,10 +54,12 @@ export function findTools(listed: readonly ListedTool[], options: FindOptions): 
         description: tool.description,
         inputSchema: tool.inputSchema,
         parameters,
-        connectionId: options.connectionId,
+        lease: options.lease,
       },
     ];
   });
+  warnOnce('MCP tools take no object and are left out', uncallable, options);
+  return found;
 }
 
 /** A tool that says where it comes from. */
@@ -69,6 +71,7 @@ export interface BuildOptions {
   readonly registry: ConnectionRegistry;
   readonly sanitizeSchemas: boolean;
   readonly log: McpLog;
+  readonly notices: Notices;
 }
 
 /** Gives the tools of all servers their final names and makes them callable. */
@@ -76,13 +79,34 @@ export function buildTools(
   found: readonly FoundTool[],
   options: BuildOptions,
 ): readonly ServedTool[] {
-  const names = assignUniqueNames(found, ({ serverName, original, name }, unique) =>
-    options.log.warn(
-      { server: serverName, tool: original, name, renamed: unique },
-      'MCP tool name is taken; the tool got another',
-    ),
+  const renamed: Renamed[] = [];
+  const names = assignUniqueNames(found, ({ serverName, name }, unique) =>
+    renamed.push({ server: serverName, name, renamed: unique }),
   );
+  warnOnce('MCP tool names are taken; the tools got others', renamed, options);
   return found.map((tool, index) => callable(tool, names[index] ?? tool.name, options));
+}
+
+/** Sanitised names: a server's own may be of any length. */
+interface Renamed {
+  readonly server: string;
+  readonly name: string;
+  readonly renamed: string;
+}
+
+/** How many of the tools that a warning is about are named in it. */
+const NAMED_MAX = 20;
+
+/** One line for one catalogue, however many runs read it. */
+function warnOnce(
+  message: string,
+  tools: readonly (Renamed | string)[],
+  options: { readonly log: McpLog; readonly notices: Notices; readonly serverName?: string },
+): void {
+  const { serverName: server, notices, log } = options;
+  if (tools.length === 0 || !notices.isNew(message, [server, tools])) return;
+  const named = { count: tools.length, tools: tools.slice(0, NAMED_MAX) };
+  log.warn(server === undefined ? named : { server, ...named }, message);
 }
 
 function callable(tool: FoundTool, name: string, options: BuildOptions): ServedTool {
@@ -91,14 +115,10 @@ function callable(tool: FoundTool, name: string, options: BuildOptions): ServedT
     serverName,
     spec: { name, ...(description === undefined ? {} : { description }), parameters },
     execute: async (args, context) => {
-      context.signal.throwIfAborted();
-      // Asked for at each call: a connection that was lost and rebuilt has another client.
-      const client = options.registry.client(tool.connectionId);
-      if (client === undefined) {
-        return failedResult(`the MCP server "${serverName}" is not connected`);
-      }
       const sent = options.sanitizeSchemas ? restoreArguments(args, inputSchema) : args;
-      return client.call({ toolName: original, args: sent, context });
+      const { registry, log } = options;
+      const route = { serverName, lease: tool.lease, registry, log };
+      return callConnected({ toolName: original, args: sent, context }, route);
     },
   };
 }

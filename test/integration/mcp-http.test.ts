@@ -205,19 +205,41 @@ describe('a session over streamable HTTP', () => {
     await server.until(() => server.sockets.size === 0);
   });
 
-  it('is opened again when the server has forgotten it', async () => {
-    const { acquire, server, pool } = await begin({}, { backoffMsFirst: 10 });
+  it('tells the error of a server in its own words, though its code is that of a close', async () => {
+    const { acquire, server } = await begin({
+      intercept: ({ rpc, body }, response) => {
+        if (rpc !== 'tools/call') return false;
+        const error = { code: -32000, message: 'out of paper' };
+        response.writeHead(200, { 'content-type': 'application/json' });
+        response.end(JSON.stringify({ jsonrpc: '2.0', id: body?.['id'], error }));
+        return true;
+      },
+    });
     const lease = await acquire([server.config()]);
-    server.sessions.clear();
 
     expect((await ask(lease, 'echo', { said: 'x' })).text).toBe(
-      'Tool execution failed: server returned HTTP 404',
+      'Tool execution failed: MCP error -32000: out of paper',
     );
-    const [actor] = pool.getSnapshot().actors.values();
-    await new Promise<void>((resolve) => {
-      actor?.subscribe((snapshot) => snapshot.hasTag('ready') && resolve());
-    });
-    expect((await ask(lease, 'echo', { said: 'again' })).text).toBe('again');
+  });
+
+  it('survives a probe that is answered with the code of a close', async () => {
+    const { acquire, server } = await begin(
+      {
+        intercept: ({ rpc, body }, response) => {
+          if (rpc !== 'ping') return false;
+          const error = { code: -32000, message: 'no ping here' };
+          response.writeHead(200, { 'content-type': 'application/json' });
+          response.end(JSON.stringify({ jsonrpc: '2.0', id: body?.['id'], error }));
+          return true;
+        },
+      },
+      { probeAfterMs: 0 },
+    );
+    await (await acquire([server.config()])).release({ evict: false });
+    const lease = await acquire([server.config()]);
+
+    expect(lease.servers[0]?.status).toBe('connected');
+    expect(server.seen.filter(({ rpc }) => rpc === 'initialize')).toHaveLength(1);
   });
 
   it('is probed before a run gets it after a silence, and rebuilt when it is dead', async () => {
@@ -294,10 +316,13 @@ describe('an SSE connection that breaks', () => {
 
 describe('the tools of several servers', () => {
   it('are filtered by their sanitised names and told apart where they collide', async () => {
-    const { acquire, server, lines } = await begin();
-    const lease = await acquire([server.config(), server.config({ name: 'web two' })], {
+    const { source, server, lines } = await begin();
+    const request = { requestHeaders: {}, signal: new AbortController().signal };
+    const both = source([server.config(), server.config({ name: 'web two' })], {
       filter: ['ec?o', 'th*'],
     });
+    const lease = await both.acquire({ runId: 'first', ...request });
+    await both.acquire({ runId: 'second', ...request });
 
     expect(lease.tools.map(({ spec }) => spec.name)).toEqual([
       'echo',
@@ -305,7 +330,16 @@ describe('the tools of several servers', () => {
       'echo_web_two',
       'throws_web_two',
     ]);
-    expect(lines.filter(({ level }) => level === 'warn')).toHaveLength(2);
+    // One line for the catalogue, not one for each tool and run.
+    expect(lines.filter(({ level }) => level === 'warn').map(({ fields }) => fields)).toEqual([
+      {
+        count: 2,
+        tools: [
+          { server: 'web two', name: 'echo', renamed: 'echo_web_two' },
+          { server: 'web two', name: 'throws', renamed: 'throws_web_two' },
+        ],
+      },
+    ]);
     expect((await ask(lease, 'echo_web_two', { said: 'two' })).text).toBe('two');
   });
 

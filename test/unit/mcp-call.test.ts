@@ -6,6 +6,7 @@ import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import { describe, expect, it, vi } from 'vitest';
 import type { ToolContext, ToolProgress } from '../../src/agent.ts';
 import { describeProgress, performCall } from '../../src/mcp/call.ts';
+import { NotExecutedError } from '../../src/mcp/failures.ts';
 import { MCP_LIMITS } from '../../src/mcp/limits.ts';
 import { TappedTransport } from '../../src/mcp/tap.ts';
 import { turn, VirtualClock } from './mcp-kit.ts';
@@ -171,9 +172,25 @@ describe('a tool call', () => {
     await server.far.close();
     await expect(cut).resolves.toMatchObject({ isError: true });
     expect(server.tap.callsLive).toBe(0);
-    const unsent = server.call();
-    await expect(unsent).resolves.toMatchObject({ isError: true });
     expect(server.told.started).toHaveLength(2);
+  });
+
+  it('is told apart from others when nothing of it was written', async () => {
+    const server = await connect();
+    await server.far.close();
+    await expect(server.call()).rejects.toBeInstanceOf(NotExecutedError);
+    expect(server.told.started).toEqual([]);
+  });
+
+  it('bounds the words of its progress', async () => {
+    const server = await connect({ limits: { progressTextBytesMax: 8 } });
+    const done = server.call();
+    await turn();
+    await server.progress({ progress: 1, message: `${'a'.repeat(100)}zz` });
+    await server.answer('ok');
+    await done;
+    const [told] = server.told.progress;
+    expect(told?.message).toBe('aaaaaa\n… 94 bytes omitted …\nzz');
   });
 
   it('leaves no listener on its signal and no timer', async () => {

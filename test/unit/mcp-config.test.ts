@@ -2,7 +2,11 @@ import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamable
 import { McpError } from '@modelcontextprotocol/sdk/types.js';
 import { describe, expect, it } from 'vitest';
 import { cancelReasonOf } from '../../src/mcp/cancel-reason.ts';
-import { describeFailure, describeSpawnError } from '../../src/mcp/failures.ts';
+import {
+  describeFailure,
+  describeSpawnError,
+  OversizedMessageError,
+} from '../../src/mcp/failures.ts';
 import { resolveHeaders } from '../../src/mcp/headers.ts';
 import { redactorOf } from '../../src/mcp/redact.ts';
 import { type HttpServerConfig, summarizeServer } from '../../src/mcp/server-config.ts';
@@ -88,13 +92,23 @@ describe('the headers of a connection', () => {
 describe('a reason', () => {
   const config = http({ url: 'http://me:pass-word@host/?key=query-secret' });
   const redact = redactorOf(config, { authorization: 'Bearer header-secret' });
-  const describe_ = (error: unknown) => describeFailure(error, { redact, charsMax: 40 });
+  const describe_ = (error: unknown, closed = false) =>
+    describeFailure(error, { redact, charsMax: 40, closed });
 
   it.each([
     [new StreamableHTTPError(503, 'words of the server'), 'server returned HTTP 503'],
     [new Error('Error POSTing to endpoint (HTTP 502): words'), 'server returned HTTP 502'],
     [new McpError(-32602, 'no such tool'), 'MCP error -32602: no such tool'],
-    [new McpError(-32000, 'Connection closed'), 'the connection closed'],
+    // Words of the server, whatever they look like.
+    [new McpError(-32000, 'out of paper'), 'MCP error -32000: out of paper'],
+    [
+      new McpError(-32603, 'upstream said (HTTP 404)'),
+      'MCP error -32603: upstream said (HTTP 404)',
+    ],
+    [new Error('it wrote (HTTP 404)'), 'the connection failed'],
+    [new SyntaxError('Unexpected token "secret"'), 'the server sent a message that is not JSON'],
+    [new OversizedMessageError(10_485_760), 'the server sent a message over 10 MiB'],
+    [new OversizedMessageError(1_000), 'the server sent a message over 1000 bytes'],
     [
       new TypeError('fetch failed', {
         cause: Object.assign(new Error('x'), { code: 'ENOTFOUND' }),
@@ -108,6 +122,12 @@ describe('a reason', () => {
     ['anything', 'the connection failed'],
   ])('for %s is %j', (error, reason) => {
     expect(describe_(error)).toBe(reason);
+  });
+
+  it('is the close of the connection only when the transport has closed', () => {
+    const error = new McpError(-32000, 'Connection closed');
+    expect(describe_(error, true)).toBe('the connection closed');
+    expect(describe_(error, false)).toBe('MCP error -32000: Connection closed');
   });
 
   it.each(['header-secret', 'Bearer header-secret', 'pass-word', 'query-secret'])(
