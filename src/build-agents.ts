@@ -1,6 +1,6 @@
 import type { RunLimits } from '../machines/vocabulary.ts';
-import type { ModelProvider } from './agent.ts';
-import type { Agent } from './agents.ts';
+import type { ModelProvider } from './model.ts';
+import type { Agent } from './agent.ts';
 import type { Clock } from './clock.ts';
 import type { AgentConfig, Config, LlmConfig } from './config/config.ts';
 import type { AgentSummary, AgentTools } from './handle.ts';

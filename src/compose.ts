@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { ShutdownEmitted } from '../machines/shutdown.machine.ts';
-import type { Agent } from './agents.ts';
+import type { Agent } from './agent.ts';
 import type { Clock } from './clock.ts';
 import { packageVersion } from './config/version.ts';
 import type { Ids } from './ids.ts';

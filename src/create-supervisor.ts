@@ -1,6 +1,6 @@
 import type { RunLimits } from '../machines/vocabulary.ts';
-import type { Tool, ToolSource } from './agent.ts';
-import type { Agent } from './agents.ts';
+import type { Tool, ToolSource } from './tool.ts';
+import type { Agent } from './agent.ts';
 import { systemClock } from './clock.ts';
 import { compose } from './compose.ts';
 import { DEFAULTS } from './config/defaults.ts';

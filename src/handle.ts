@@ -4,7 +4,8 @@
  */
 
 import type { DetachBecause, Liveness, LivenessPolicy } from '../machines/vocabulary.ts';
-import type { ChatMessage, ServerStatus, ToolSpec } from './agent.ts';
+import type { ChatMessage } from './model.ts';
+import type { ServerStatus, ToolSpec } from './tool.ts';
 import type { CancelReason, EndFields, LivenessFields, UsageFields } from './journal/events.ts';
 import type { JournalReader } from './journal/reader.ts';
 

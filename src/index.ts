@@ -14,13 +14,15 @@ export {
   type ModelProvider,
   type ModelRequest,
   type ModelSink,
-  type Tool,
   type ToolCall,
+} from './model.ts';
+export {
+  type Tool,
   type ToolContext,
   type ToolProgress,
   type ToolResult,
   type ToolSpec,
-} from './agent.ts';
+} from './tool.ts';
 export { type Clock, systemClock } from './clock.ts';
 export type { Config } from './config/config.ts';
 export { loadConfig } from './config/load.ts';

@@ -1,6 +1,6 @@
 import type { AnyActorRef } from 'xstate';
 import type { ShutdownOutput } from '../machines/shutdown.machine.ts';
-import type { Agent } from './agents.ts';
+import type { Agent } from './agent.ts';
 import type { Clock } from './clock.ts';
 import {
   AgentNotFoundError,

@@ -1,5 +1,6 @@
 import type { RunLimits } from '../machines/vocabulary.ts';
-import type { ModelProvider, Tool, ToolSource } from './agent.ts';
+import type { ModelProvider } from './model.ts';
+import type { Tool, ToolSource } from './tool.ts';
 import type { Clock } from './clock.ts';
 import { nearest } from './config/nearest.ts';
 import { PARALLEL_TOOLS, TURN_DEPTH, ZERO_SAYS } from './config/ranges.ts';

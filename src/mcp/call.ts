@@ -4,7 +4,7 @@ import {
   CallToolResultSchema,
   type RequestId,
 } from '@modelcontextprotocol/sdk/types.js';
-import type { ToolContext, ToolResult } from '../agent.ts';
+import type { ToolContext, ToolResult } from '../tool.ts';
 import { type Clock, TIMER_MS_MAX, type TimerHandle } from '../clock.ts';
 import { cancelReasonOf } from './cancel-reason.ts';
 import { NotExecutedError } from './failures.ts';

@@ -10,7 +10,7 @@ import type {
   JsonSchemaValidator,
   jsonSchemaValidator,
 } from '@modelcontextprotocol/sdk/validation';
-import type { ToolResult } from '../agent.ts';
+import type { ToolResult } from '../tool.ts';
 import { TIMER_MS_MAX } from '../clock.ts';
 import { AnswerLostError, type CallRequest, performCall } from './call.ts';
 import { listTools } from './catalogue.ts';

@@ -1,4 +1,4 @@
-import type { ToolContext, ToolResult } from '../agent.ts';
+import type { ToolContext, ToolResult } from '../tool.ts';
 import { type CallRequest, failedResult } from './call.ts';
 import type { McpClient } from './client.ts';
 import type { McpLog } from './deps.ts';

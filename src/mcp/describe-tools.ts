@@ -1,4 +1,4 @@
-import type { ToolLeaseRequest } from '../agent.ts';
+import type { ToolLeaseRequest } from '../tool.ts';
 import type { AgentTools } from '../handle.ts';
 import type { McpToolSource } from './tool-source.ts';
 

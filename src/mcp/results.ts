@@ -1,5 +1,5 @@
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/sdk/types.js';
-import type { ToolResult } from '../agent.ts';
+import type { ToolResult } from '../tool.ts';
 
 export interface ResultLimits {
   readonly errorTextBytesMax: number;

@@ -1,4 +1,4 @@
-import type { ServerStatus, ToolLease, ToolLeaseRequest, ToolSource } from '../agent.ts';
+import type { ServerStatus, ToolLease, ToolLeaseRequest, ToolSource } from '../tool.ts';
 import type { Clock } from '../clock.ts';
 import type { McpLog } from './deps.ts';
 import { McpConnectionError } from './failures.ts';

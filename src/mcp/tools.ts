@@ -1,5 +1,5 @@
 import type { Tool as ListedTool } from '@modelcontextprotocol/sdk/types.js';
-import type { Tool } from '../agent.ts';
+import type { Tool } from '../tool.ts';
 import { callConnected } from './connected-call.ts';
 import type { McpLog } from './deps.ts';
 import type { ToolFilter } from './filter.ts';

@@ -1,4 +1,4 @@
-import type { ChatMessage, ToolCall } from '../agent.ts';
+import type { ChatMessage, ToolCall } from '../model.ts';
 
 /**
  * The conversation of one run as the model sees it. It always pairs a tool call with a result, so

@@ -1,6 +1,6 @@
 import { fromPromise } from 'xstate';
 import type { ToolCallRef, ToolCallReturn } from '../../machines/tool-call.machine.ts';
-import type { Tool, ToolContext, ToolProgress, ToolResult } from '../agent.ts';
+import type { Tool, ToolContext, ToolProgress, ToolResult } from '../tool.ts';
 import { Execution } from './execution.ts';
 import type { CallRecord, RunScope, RunScopes } from './run-scope.ts';
 import { parseArguments } from './turn-sink.ts';

@@ -1,7 +1,7 @@
 import { fromPromise } from 'xstate';
 import type { RunRef } from '../../machines/run.contract.ts';
 import type { ObligationRef } from '../../machines/vocabulary.ts';
-import type { ServerStatus } from '../agent.ts';
+import type { ServerStatus } from '../tool.ts';
 import type { ServerStatusFields } from '../journal/events.ts';
 import type { RunScope, RunScopes } from './run-scope.ts';
 

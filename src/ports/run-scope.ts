@@ -6,8 +6,9 @@ import type {
   StopCause,
   Usage,
 } from '../../machines/vocabulary.ts';
-import type { FinishReason, Tool, ToolCall, ToolLease, ToolResult, ToolSpec } from '../agent.ts';
-import type { Agent } from '../agents.ts';
+import type { FinishReason, ToolCall } from '../model.ts';
+import type { Tool, ToolLease, ToolResult, ToolSpec } from '../tool.ts';
+import type { Agent } from '../agent.ts';
 import type { ApprovalDesk } from '../hitl/approval-desk.ts';
 import type { Clock } from '../clock.ts';
 import type { StartRun } from '../handle.ts';

@@ -1,7 +1,7 @@
 import { fromPromise } from 'xstate';
 import type { SettleInput } from '../../machines/run.contract.ts';
 import type { Failure, RunOutcome, StopCause, StopKind } from '../../machines/vocabulary.ts';
-import type { FinishReason } from '../agent.ts';
+import type { FinishReason } from '../model.ts';
 import { tellApprovalCompleted } from '../facts/approvals.ts';
 import { tellCallEnded } from '../facts/call-ended.ts';
 import type { ErrorFields, TerminalEvent } from '../journal/events.ts';

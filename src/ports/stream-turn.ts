@@ -7,7 +7,7 @@ import type {
   ToolCallRequest,
   Usage,
 } from '../../machines/vocabulary.ts';
-import { ModelError, type ToolCall } from '../agent.ts';
+import { ModelError, type ToolCall } from '../model.ts';
 import { argumentsDigest } from '../hitl/digest.ts';
 import type { Ids } from '../ids.ts';
 import { type RunScope, RunStoppedError, type RunScopes } from './run-scope.ts';

@@ -1,5 +1,5 @@
 import type { Usage } from '../../machines/vocabulary.ts';
-import type { FinishReason, ModelSink, ToolCall } from '../agent.ts';
+import type { FinishReason, ModelSink, ToolCall } from '../model.ts';
 import { isTooDeep } from '../json-depth.ts';
 import type { RunScope } from './run-scope.ts';
 

@@ -1,5 +1,5 @@
 import type { Usage } from '../../machines/vocabulary.ts';
-import type { FinishReason, ModelSink, ToolCall } from '../agent.ts';
+import type { FinishReason, ModelSink, ToolCall } from '../model.ts';
 import { DeltaTemplate } from './delta-template.ts';
 import { asRecord, asText, isRecord } from './json.ts';
 import { UnreadableAnswerError } from './unreadable.ts';

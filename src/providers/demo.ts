@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { ChatMessage, ModelProvider, ModelRequest, ToolCall } from '../agent.ts';
+import type { ChatMessage, ModelProvider, ModelRequest, ToolCall } from '../model.ts';
 import type { Clock } from '../clock.ts';
 import { type Intent, intentsOf } from './demo-intents.ts';
 import { createScriptedProvider, type ScriptStep, type ScriptTurn } from './scripted.ts';

@@ -1,7 +1,7 @@
 import type { IncomingHttpHeaders } from 'node:http';
 import OpenAI from 'openai';
 import type { Failure } from '../../machines/vocabulary.ts';
-import { ModelError } from '../agent.ts';
+import { ModelError } from '../model.ts';
 import { asRecord, asText, isRecord, parseJson } from './json.ts';
 import { RAW_ERROR_CHARS_MAX } from './limits.ts';
 

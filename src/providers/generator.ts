@@ -5,7 +5,7 @@ import {
   type ModelRequest,
   type ModelSink,
   type ToolCall,
-} from '../agent.ts';
+} from '../model.ts';
 import type { Usage } from '../../machines/vocabulary.ts';
 
 /** What an agent written as an async generator yields. */

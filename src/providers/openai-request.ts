@@ -1,5 +1,6 @@
 import type OpenAI from 'openai';
-import type { ChatMessage, ModelRequest, ToolCall, ToolSpec } from '../agent.ts';
+import type { ChatMessage, ModelRequest, ToolCall } from '../model.ts';
+import type { ToolSpec } from '../tool.ts';
 import { isRecord, parseJson } from './json.ts';
 
 /** The settings of an agent's model that go into each request. */

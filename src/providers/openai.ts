@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import OpenAI from 'openai';
-import type { ModelProvider, ModelRequest, ModelSink } from '../agent.ts';
+import type { ModelProvider, ModelRequest, ModelSink } from '../model.ts';
 import { type Clock, systemClock } from '../clock.ts';
 import { SupervisorError } from '../errors.ts';
 import { readerFor } from './answer-reader.ts';

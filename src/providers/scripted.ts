@@ -6,7 +6,7 @@ import {
   type ModelRequest,
   type ModelSink,
   type ToolCall,
-} from '../agent.ts';
+} from '../model.ts';
 import type { Clock } from '../clock.ts';
 import { SupervisorError } from '../errors.ts';
 

@@ -1,4 +1,4 @@
-import type { ToolCall } from '../agent.ts';
+import type { ToolCall } from '../model.ts';
 import { asRecord, asText } from './json.ts';
 import { TOOL_ARGUMENTS_CHARS_MAX, TOOL_CALLS_MAX } from './limits.ts';
 import { UnreadableAnswerError } from './unreadable.ts';

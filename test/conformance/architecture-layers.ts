@@ -26,7 +26,8 @@ export type Layer =
 const FILES: Readonly<Record<string, Layer>> = {
   // Shapes that two layers agree on, with no behaviour of their own.
   'src/agent.ts': 'contracts',
-  'src/agents.ts': 'contracts',
+  'src/model.ts': 'contracts',
+  'src/tool.ts': 'contracts',
   'src/handle.ts': 'contracts',
   'src/mcp/server-config.ts': 'contracts',
   // It finds the run of a decision, so it stands with the ports that hold the runs.

@@ -1,6 +1,6 @@
 import type { ServerResponse } from 'node:http';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { ToolLease } from '../../src/agent.ts';
+import type { ToolLease } from '../../src/tool.ts';
 import type { McpLimits } from '../../src/mcp/limits.ts';
 import {
   type HttpFixture,

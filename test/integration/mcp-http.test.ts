@@ -1,6 +1,6 @@
 import { type AddressInfo, createServer } from 'node:net';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { ToolLease } from '../../src/agent.ts';
+import type { ToolLease } from '../../src/tool.ts';
 import { describeTools } from '../../src/mcp/describe-tools.ts';
 import { MCP_LIMITS, type McpLimits } from '../../src/mcp/limits.ts';
 import { type HttpFixture, type HttpServerOptions, startHttpServer } from './mcp-http-kit.ts';

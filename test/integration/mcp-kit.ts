@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { createActor } from 'xstate';
 import { poolOf } from '../../machines/pool.ts';
-import type { ToolContext, ToolLease, ToolProgress } from '../../src/agent.ts';
+import type { ToolContext, ToolLease, ToolProgress } from '../../src/tool.ts';
 import { systemClock } from '../../src/clock.ts';
 import { MCP_LIMITS, type McpLimits } from '../../src/mcp/limits.ts';
 import { createMcpPorts } from '../../src/mcp/ports.ts';

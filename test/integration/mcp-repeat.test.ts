@@ -1,6 +1,6 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { ToolLease } from '../../src/agent.ts';
+import type { ToolLease } from '../../src/tool.ts';
 import type { McpLimits } from '../../src/mcp/limits.ts';
 import { type HttpFixture, type HttpServerOptions, startHttpServer } from './mcp-http-kit.ts';
 import { callContext, type Mcp, startMcp, stdioFixture, toolNamed } from './mcp-kit.ts';

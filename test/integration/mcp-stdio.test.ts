@@ -1,7 +1,7 @@
 import { getEventListeners } from 'node:events';
 import { existsSync } from 'node:fs';
 import { afterEach, describe, expect, it } from 'vitest';
-import type { ToolLease } from '../../src/agent.ts';
+import type { ToolLease } from '../../src/tool.ts';
 import type { McpLimits } from '../../src/mcp/limits.ts';
 import {
   callContext,

@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { afterEach, describe, expect, it, vi } from 'vitest';
-import type { ModelSink } from '../../src/agent.ts';
+import type { ModelSink } from '../../src/model.ts';
 import { ChatDecoder } from '../../src/providers/chat-decoder.ts';
 import { DeltaTemplate } from '../../src/providers/delta-template.ts';
 import { ToolCallGatherer } from '../../src/providers/tool-call-gatherer.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ToolLease } from '../../src/agent.ts';
+import type { ToolLease } from '../../src/tool.ts';
 import type { JournalEvent } from '../../src/journal/events.ts';
 import { createMemoryStore } from '../../src/stores/memory.ts';
 import { RunWorld, type SimulatedRun } from '../support/run-world.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ToolSource } from '../../src/agent.ts';
+import type { ToolSource } from '../../src/tool.ts';
 import { RunWorld } from '../support/run-world.ts';
 
 /**

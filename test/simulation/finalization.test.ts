@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { ModelError, type ModelProvider, type ToolLease } from '../../src/agent.ts';
+import { ModelError, type ModelProvider } from '../../src/model.ts';
+import { type ToolLease } from '../../src/tool.ts';
 import { createSupervisor } from '../../src/create-supervisor.ts';
 import { createLog } from '../../src/log.ts';
 import { createMemoryStore } from '../../src/stores/memory.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { FinishReason } from '../../src/agent.ts';
+import type { FinishReason } from '../../src/model.ts';
 import { RunFeed } from '../../src/http/run-feed.ts';
 import { RunWorld } from '../support/run-world.ts';
 import { type AppendFate, trickyStore } from '../unit/journal-kit.ts';

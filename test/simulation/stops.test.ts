@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ModelError } from '../../src/agent.ts';
+import { ModelError } from '../../src/model.ts';
 import { RunWorld } from '../support/run-world.ts';
 
 /**

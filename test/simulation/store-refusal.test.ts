@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { ModelError } from '../../src/agent.ts';
+import { ModelError } from '../../src/model.ts';
 import { createMemoryStore } from '../../src/stores/memory.ts';
 import { type Store, StoreError } from '../../src/stores/store.ts';
 import { Host, type HostProcess } from '../support/recovery-host.ts';

@@ -1,4 +1,4 @@
-import type { FinishReason, ModelProvider, ModelRequest, ModelSink } from '../../src/agent.ts';
+import type { FinishReason, ModelProvider, ModelRequest, ModelSink } from '../../src/model.ts';
 
 /** One request to the model, answered by the test. */
 export class ManualTurn {

@@ -1,4 +1,4 @@
-import type { Tool, ToolContext, ToolResult } from '../../src/agent.ts';
+import type { Tool, ToolContext, ToolResult } from '../../src/tool.ts';
 
 /** One execution, ended by the test; it obeys its signal unless it is deaf. */
 export class ManualExecution {

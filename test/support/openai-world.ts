@@ -1,5 +1,5 @@
 import { afterEach, expect } from 'vitest';
-import { ModelError, type ModelRequest, type ModelSink, type ToolCall } from '../../src/agent.ts';
+import { ModelError, type ModelRequest, type ModelSink, type ToolCall } from '../../src/model.ts';
 import { createOpenAiProvider, type OpenAiOptions } from '../../src/providers/openai.ts';
 import {
   type FakeUpstream,

@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import fc from 'fast-check';
-import { ModelError } from '../../src/agent.ts';
+import { ModelError } from '../../src/model.ts';
 import type { RunWorld, RunWorldOptions, SimulatedRun } from './run-world.ts';
 
 /** One thing that may happen to a run. */

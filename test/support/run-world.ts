@@ -1,6 +1,6 @@
 import { expect } from 'vitest';
 import type { RunLimits } from '../../machines/vocabulary.ts';
-import type { ToolSource } from '../../src/agent.ts';
+import type { ToolSource } from '../../src/tool.ts';
 import { createSupervisor } from '../../src/create-supervisor.ts';
 import type { RunRecord, StartRun, SupervisorHandle } from '../../src/handle.ts';
 import type { Ids } from '../../src/ids.ts';

@@ -4,7 +4,7 @@ import { InMemoryTransport } from '@modelcontextprotocol/sdk/inMemory.js';
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { JSONRPCMessage } from '@modelcontextprotocol/sdk/types.js';
 import { describe, expect, it, vi } from 'vitest';
-import type { ToolContext, ToolProgress } from '../../src/agent.ts';
+import type { ToolContext, ToolProgress } from '../../src/tool.ts';
 import { describeProgress, performCall } from '../../src/mcp/call.ts';
 import { NotExecutedError } from '../../src/mcp/failures.ts';
 import { MCP_LIMITS } from '../../src/mcp/limits.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ToolContext, ToolProgress, ToolResult } from '../../src/agent.ts';
+import type { ToolContext, ToolProgress, ToolResult } from '../../src/tool.ts';
 import type { CallRequest } from '../../src/mcp/call.ts';
 import type { McpClient } from '../../src/mcp/client.ts';
 import { callConnected, type CallRoute } from '../../src/mcp/connected-call.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ModelSink } from '../../src/agent.ts';
+import type { ModelSink } from '../../src/model.ts';
 import { type ModelEvent, modelFromGenerator } from '../../src/providers/generator.ts';
 
 /** Hazard: an agent in plain JavaScript may yield anything, and nothing may be lost in silence. */

@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { ChatMessage, ToolSpec } from '../../src/agent.ts';
+import type { ChatMessage } from '../../src/model.ts';
+import type { ToolSpec } from '../../src/tool.ts';
 import { createOpenAiProvider } from '../../src/providers/openai.ts';
 import { type RequestSettings, toBody } from '../../src/providers/openai-request.ts';
 import { faultOf } from '../../src/testing/fake-upstream-validation.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ChatMessage, ModelSink } from '../../src/agent.ts';
+import type { ChatMessage, ModelSink } from '../../src/model.ts';
 import { createDemoProvider } from '../../src/providers/demo.ts';
 import { createScriptedProvider, type ScriptTurn } from '../../src/providers/scripted.ts';
 import { createVirtualClock } from '../../src/testing/virtual-clock.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import type { ToolCall } from '../../src/agent.ts';
+import type { ToolCall } from '../../src/model.ts';
 import { TOOL_ARGUMENTS_CHARS_MAX, TOOL_CALLS_MAX } from '../../src/providers/limits.ts';
 import { ToolCallGatherer } from '../../src/providers/tool-call-gatherer.ts';
 

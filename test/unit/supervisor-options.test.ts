@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import type { RunLimits } from '../../machines/vocabulary.ts';
-import type { Tool, ToolSource } from '../../src/agent.ts';
+import type { Tool, ToolSource } from '../../src/tool.ts';
 import { SETTINGS } from '../../src/config/settings.ts';
 import { createSupervisor } from '../../src/create-supervisor.ts';
 import { SupervisorError } from '../../src/errors.ts';

@@ -1,4 +1,4 @@
-import type { ChatMessage, ToolCall } from '../../agent.ts';
+import type { ChatMessage, ToolCall } from '../../model.ts';
 import type { BodyMessage, ChatBody } from './chat-request.ts';
 import { badRequest } from '../errors.ts';
 

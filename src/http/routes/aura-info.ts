@@ -1,5 +1,5 @@
 import type Koa from 'koa';
-import type { ToolSpec } from '../../agent.ts';
+import type { ToolSpec } from '../../tool.ts';
 import type { AgentSummary, AgentTools, McpServerSummary } from '../../handle.ts';
 import type { HttpDeps } from '../deps.ts';
 import { badRequest } from '../errors.ts';
