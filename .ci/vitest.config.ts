@@ -4,6 +4,7 @@ import { SkippedReporter } from './skipped.ts';
 export default defineConfig({
   test: {
     dir: 'test',
+    setupFiles: [new URL('seed.ts', import.meta.url).pathname],
     // A busy machine of two cores is slow; a test that hangs is still found.
     testTimeout: 30_000,
     hookTimeout: 30_000,
