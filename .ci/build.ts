@@ -20,6 +20,8 @@ const project = join(root, '.ci/tsconfig.build.json');
 const compiled = spawnSync(process.execPath, [tsc, '--project', project], { stdio: 'inherit' });
 if (compiled.status === 0) {
   cpSync(join(root, 'src'), join(dist, 'src'), { recursive: true, filter: isAsset });
+  // What `GET /v1/runs/{id}/chart` draws.
+  cpSync(join(root, 'diagrams/run.svg'), join(dist, 'diagrams/run.svg'));
 } else {
   process.exitCode = 1;
 }

@@ -34,6 +34,9 @@ const approvalSetup = setup({
   guards: {
     isMine: ({ context }, params: { decisionId: string }) =>
       params.decisionId === context.request.decisionId,
+    wasApproved: ({ context }) => context.request.decided?.kind === 'approved',
+    wasDenied: ({ context }) => context.request.decided?.kind === 'denied',
+    hasExpired: ({ context }) => context.request.decided?.kind === 'timed_out',
     isApproved: ({ context }, params: { decisionId: string; approved: boolean }) =>
       params.decisionId === context.request.decisionId && params.approved,
   },
@@ -60,13 +63,22 @@ const withReason = (event: { reason?: string }) =>
  * AP2. Fail closed: only an explicit approval of this decision id ends in `approved`.
  * AP3. `approval.requested` is told before `approval.pending`, and `approval.completed` exactly once.
  * AP4. It always ends: the expiry is armed from the first moment.
+ * AP5. One that was decided while its run was parked asks nobody again and ends as it was decided.
  */
 export const approvalMachine = approvalSetup.createMachine({
   id: 'approval',
   options: { maxIterations: 100 },
-  context: ({ input }) => ({ ...input, outcome: null }),
-  initial: 'pending',
+  context: ({ input }) => ({ ...input, outcome: input.request.decided ?? null }),
+  initial: 'opening',
   states: {
+    opening: {
+      always: [
+        { guard: 'wasApproved', target: 'approved' },
+        { guard: 'wasDenied', target: 'denied' },
+        { guard: 'hasExpired', target: 'timedOut' },
+        { target: 'pending' },
+      ],
+    },
     pending: {
       tags: ['pending'],
       entry: [tell('approval.requested'), tell('approval.pending')],

@@ -28,6 +28,8 @@ import {
 export type PoolEvent<Child extends AnyActorLogic> =
   | { type: 'pool.spawn'; id: string; input: InputFrom<Child>; begin: EventFromLogic<Child> }
   | { type: 'pool.tell'; id: string; event: EventFromLogic<Child> }
+  /** Tells a child that is brought into being first if it is not there. */
+  | { type: 'pool.ask'; id: string; input: InputFrom<Child>; event: EventFromLogic<Child> }
   | { type: 'pool.tellAll'; event: EventFromLogic<Child> }
   | { type: 'pool.stop'; id: string }
   | { type: 'pool.stopAll' };
@@ -109,6 +111,9 @@ function step<Child extends AnyActorLogic>(
     case 'pool.tell':
       childOf(snapshot, event.id)?.send(event.event);
       return snapshot;
+    case 'pool.ask':
+      ask(snapshot, event, deps);
+      return snapshot;
     case 'pool.tellAll':
       for (const id of [...snapshot.actors.keys()]) childOf(snapshot, id)?.send(event.event);
       return snapshot;
@@ -140,6 +145,16 @@ function spawn<Child extends AnyActorLogic>(
   announce(snapshot, name);
   actor.start();
   actor.send(event.begin);
+}
+
+function ask<Child extends AnyActorLogic>(
+  snapshot: PoolSnapshot<Child>,
+  { id, input, event }: Extract<PoolEvent<Child>, { type: 'pool.ask' }>,
+  deps: StepDeps<Child>,
+): void {
+  const child = childOf(snapshot, id);
+  if (child !== undefined) child.send(event);
+  else spawn(snapshot, { type: 'pool.spawn', id, input, begin: event }, deps);
 }
 
 /** Stops a child without waiting for its own end: the last resort of a shutdown. */

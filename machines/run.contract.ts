@@ -19,11 +19,27 @@ export interface RunInput {
   readonly liveness: Liveness;
   readonly limits: RunLimits;
   readonly firstClaim: Observer | null;
+  /** Where a parked run left off; absent: the run begins with its prompt. */
+  readonly resume?: RunResume;
+}
+
+export interface RunResume {
+  /** Model turns taken. */
+  readonly turn: number;
+  /** Calls of the last turn that have no result yet. */
+  readonly calls: readonly ToolCallRequest[];
 }
 
 /** What reaches a run from outside, parsed and closed. */
 export type RunEvent =
   | { type: 'run.begin' }
+  /** The session is busy: the run waits for `run.begin`. */
+  | { type: 'run.queue' }
+  /**
+   * End resumable at the next checkpoint. A run that reaches none within `boundMs`, or the run's own
+   * bound, is cancelled with `cause`.
+   */
+  | { type: 'run.park'; cause: StopCause; boundMs?: number }
   /** `graceMs` shortens the patience with deaf tools; shutdown needs that. */
   | { type: 'run.stop'; cause: StopCause; graceMs?: number }
   | ClaimsEvent
@@ -31,7 +47,9 @@ export type RunEvent =
   | DeadlineReached;
 
 export type RunEmitted =
+  | { type: 'run.queued' }
   | { type: 'run.started' }
+  | { type: 'run.parking'; cause: StopCause }
   | { type: 'run.stopping'; cause: StopCause; obligations: number }
   | { type: 'obligation.asked'; obligation: ObligationRef }
   | { type: 'obligation.confirmed'; obligation: ObligationRef }
@@ -87,6 +105,13 @@ export interface RunContext extends RunInput {
   readonly callerOwes: boolean;
   readonly work: OwnWork;
   readonly cause: StopCause | null;
+  /** What its claims came to is decided for good; who comes or goes now changes nothing. */
+  readonly claimsDecided: boolean;
+  /** Why it is to park; null while nobody asked. */
+  readonly parking: StopCause | null;
+  readonly parkMs: number;
+  /** It came to a checkpoint in time and ends there. */
+  readonly parked: boolean;
   readonly notes: readonly StopKind[];
   readonly stopGraceMs: number;
   readonly failure: Failure | null;

@@ -1,39 +1,22 @@
+import { parking } from './run.parking.ts';
+import { mustEvict, outcomeOf, stepMs, turnBefore } from './run.rules.ts';
 import {
-  CRASHED,
-  TURN_LIMIT,
-  callsOf,
-  expiryOf,
-  failureOf,
-  mustEvict,
-  outcomeOf,
-  stepMs,
-  toFailure,
-} from './run.rules.ts';
-import {
-  beginTools,
   closeQueued,
+  crashed,
   deadlineCause,
-  failWith,
-  outputOf,
-  pauseStep,
+  parkUnclaimed,
   reapTool,
-  resumeStep,
   runSetup,
   stopTools,
   stopWith,
   tellCrashed,
+  tellQueued,
   tellStarted,
   tellStopping,
   tellWork,
   toClaims,
-  toToolCall,
 } from './run.setup.ts';
-
-/** A part that crashes is a bug; the run ends by the path of any other stop and says so. */
-const crashed = {
-  target: '#run.stopping',
-  actions: [stopWith({ kind: 'error', failure: CRASHED })],
-} as const;
+import { acting, preparing, turning } from './run.step.ts';
 
 /**
  * One unit of work in a session, from prompt to exactly one terminal event.
@@ -50,19 +33,31 @@ const crashed = {
  * R7. Every call the model asked for is told as ended, begun or not (INV-37, INV-38); those that the
  *     caller executes are the caller's to end.
  * R8. Tool calls run side by side up to `parallelToolsMax`; the next turn waits for all of them.
+ * R9. A run that is asked to park begins no tool, turn or attempt after its next checkpoint: before it
+ *     began, after a turn that asked for tools, when all tools have ended, or when all that are open
+ *     wait for a person. What it leaves open is told by whoever goes on with it.
+ * R10. Parking is bounded; a run that comes to no checkpoint in time is cancelled with the cause that
+ *     asked for it. Any other stop meanwhile counts at once.
+ * R11. A run that waits for its session has not started: no deadline of it runs, but its claims count.
+ * R12. A resumed run begins where its checkpoint was: with the calls that had no result, or with the
+ *     turn after them, which counts on.
  */
 export const runMachine = runSetup.createMachine({
   id: 'run',
   options: { maxIterations: 1_000 },
   context: ({ input }) => ({
     ...input,
-    turn: 0,
+    turn: turnBefore(input),
     queued: [],
     open: [],
     waiting: [],
     callerOwes: false,
     work: 'none',
     cause: null,
+    claimsDecided: false,
+    parking: null,
+    parkMs: input.limits.parkMs,
+    parked: false,
     notes: [],
     stopGraceMs: input.limits.toolStopGraceMs,
     failure: null,
@@ -70,28 +65,28 @@ export const runMachine = runSetup.createMachine({
   }),
   initial: 'idle',
   states: {
-    idle: { on: { 'run.begin': { target: 'working', actions: [tellStarted] } } },
-    working: {
-      tags: ['claimable'],
-      invoke: [
-        {
-          id: 'claims',
-          src: 'claims',
-          input: ({ context }) => ({ liveness: context.liveness, first: context.firstClaim }),
-          onDone: { target: 'stopping', actions: [stopWith({ kind: 'unclaimed' })] },
-          onError: crashed,
-        },
-        {
-          id: 'total',
-          src: 'watchDeadline',
-          onError: crashed,
-          input: ({ context }) => ({
-            runId: context.runId,
-            which: 'total' as const,
-            ms: context.limits.totalMs,
-          }),
-        },
-      ],
+    idle: {
+      on: {
+        'run.begin': { target: '#run.live.work.begun', actions: [tellStarted] },
+        'run.queue': { target: 'live', actions: [tellQueued] },
+      },
+    },
+    live: {
+      type: 'parallel',
+      invoke: {
+        id: 'claims',
+        src: 'claims',
+        input: ({ context }) => ({ liveness: context.liveness, first: context.firstClaim }),
+        onDone: [
+          {
+            guard: { type: 'isUnclaimed', params: ({ event }) => event.output },
+            target: 'stopping',
+            actions: [stopWith({ kind: 'unclaimed' })],
+          },
+          { actions: ['endClaims', parkUnclaimed] },
+        ],
+        onError: crashed,
+      },
       on: {
         'run.stop': {
           target: 'stopping',
@@ -103,170 +98,58 @@ export const runMachine = runSetup.createMachine({
           ],
         },
         'deadline.reached': { target: 'stopping', actions: [deadlineCause] },
-        'claim.attach': { actions: [toClaims] },
-        'claim.detach': { actions: [toClaims] },
+        'claim.attach': { guard: 'heedsClaims', actions: [toClaims] },
+        'claim.detach': { guard: 'heedsClaims', actions: [toClaims] },
       },
-      initial: 'preparing',
       states: {
-        preparing: {
-          tags: ['preparing'],
-          entry: [{ type: 'keepWork', params: { work: 'setup' } }],
-          invoke: [
-            {
-              id: 'prepareRun',
-              src: 'prepareRun',
-              input: ({ context }) => ({ runId: context.runId }),
-              onDone: {
-                target: 'stepping',
-                actions: [{ type: 'keepWork', params: { work: 'none' } }],
-              },
-              onError: {
-                target: '#run.settling',
-                actions: [
-                  { type: 'keepWork', params: { work: 'none' } },
-                  {
-                    type: 'keepFailure',
-                    params: ({ event }) => ({ failure: toFailure(event.error) }),
-                  },
-                ],
-              },
-            },
-            {
-              id: 'setup',
-              src: 'watchDeadline',
-              onError: crashed,
-              input: ({ context }) => ({
-                runId: context.runId,
-                which: 'setup' as const,
-                ms: context.limits.setupMs,
-              }),
-            },
-          ],
-        },
-        stepping: {
-          tags: ['running'],
-          entry: ['countTurn'],
-          invoke: {
-            id: 'step',
-            src: 'watchDeadline',
-            onError: crashed,
-            input: ({ context }) => ({
-              runId: context.runId,
-              which: 'step' as const,
-              ms: stepMs(context.limits),
-            }),
-          },
-          initial: 'turning',
+        work: {
+          initial: 'queued',
           states: {
-            turning: {
-              entry: [{ type: 'keepWork', params: { work: 'model' } }],
+            queued: {
+              tags: ['queued'],
+              on: { 'run.begin': { target: 'begun', actions: [tellStarted] } },
+              always: { guard: 'mustPark', target: '#run.settling', actions: ['endParked'] },
+            },
+            begun: {
               invoke: {
-                id: 'turn',
-                src: 'turn',
+                id: 'total',
+                src: 'watchDeadline',
+                onError: crashed,
                 input: ({ context }) => ({
                   runId: context.runId,
-                  turn: context.turn,
-                  limits: context.limits,
+                  which: 'total' as const,
+                  ms: context.limits.totalMs,
                 }),
-                onDone: [
-                  {
-                    guard: { type: 'isAnswered', ...outputOf },
-                    target: '#run.settling',
-                    actions: [{ type: 'keepWork', params: { work: 'none' } }],
-                  },
-                  {
-                    guard: { type: 'isFailed', ...outputOf },
-                    target: '#run.settling',
-                    actions: [
-                      { type: 'keepWork', params: { work: 'none' } },
-                      {
-                        type: 'keepFailure',
-                        params: ({ event }) => ({ failure: failureOf(event.output) }),
-                      },
-                    ],
-                  },
-                  {
-                    guard: { type: 'isExpired', ...outputOf },
-                    target: '#run.stopping',
-                    actions: [
-                      {
-                        type: 'keepCause',
-                        params: ({ event }) => ({
-                          cause: expiryOf(event.output),
-                          graceMs: undefined,
-                        }),
-                      },
-                    ],
-                  },
-                  {
-                    guard: 'hasTurnsLeft',
-                    target: 'acting',
-                    actions: [
-                      { type: 'keepWork', params: { work: 'none' } },
-                      {
-                        type: 'keepCalls',
-                        params: ({ event }) => ({ calls: callsOf(event.output) }),
-                      },
-                    ],
-                  },
-                  {
-                    target: '#run.settling',
-                    actions: [
-                      { type: 'keepWork', params: { work: 'none' } },
-                      {
-                        type: 'keepCalls',
-                        params: ({ event }) => ({ calls: callsOf(event.output) }),
-                      },
-                      closeQueued,
-                      failWith(TURN_LIMIT),
-                    ],
-                  },
-                ],
-                onError: crashed,
               },
-            },
-            acting: {
-              entry: [beginTools],
-              on: {
-                'xstate.done.actor.*': {
-                  guard: { type: 'isTool', params: ({ event }) => event },
-                  actions: [reapTool, beginTools],
-                },
-                'xstate.error.actor.*': {
-                  guard: { type: 'isTool', params: ({ event }) => event },
-                  actions: [tellCrashed, reapTool, beginTools],
-                },
-                'xstate.snapshot.*': {
-                  actions: [{ type: 'keepWaiting', params: ({ event }) => event }],
-                },
-                'approval.decide': {
-                  guard: { type: 'isOpen', params: ({ event }) => event },
-                  actions: [toToolCall],
-                },
-              },
-              always: [
-                {
-                  guard: 'callerMustAnswer',
-                  target: '#run.settling',
-                  actions: [stopWith({ kind: 'client_tool' })],
-                },
-                { guard: 'areCallsDone', target: '#run.working.betweenSteps' },
-              ],
-              initial: 'executing',
+              initial: 'preparing',
               states: {
-                executing: { always: { guard: 'hasWaiting', target: 'awaitingPerson' } },
-                awaitingPerson: {
-                  tags: ['input-required'],
-                  entry: [pauseStep],
-                  exit: [resumeStep],
-                  always: { guard: 'isNobodyAsked', target: 'executing' },
+                preparing,
+                stepping: {
+                  tags: ['running'],
+                  entry: ['countTurn'],
+                  invoke: {
+                    id: 'step',
+                    src: 'watchDeadline',
+                    onError: crashed,
+                    input: ({ context }) => ({
+                      runId: context.runId,
+                      which: 'step' as const,
+                      ms: stepMs(context.limits),
+                    }),
+                  },
+                  initial: 'turning',
+                  states: {
+                    turning,
+                    acting,
+                  },
                 },
+                // Left and entered again, so that each step has a fresh clock (INV-30).
+                betweenSteps: { always: { target: 'stepping' } },
               },
             },
           },
         },
-        // Left and entered again, so that each step has a fresh clock (INV-30).
-        betweenSteps: { always: { target: 'stepping' } },
+        parking,
       },
     },
     stopping: {

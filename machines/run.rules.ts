@@ -1,4 +1,4 @@
-import type { RunContext, RunEmitted, ToolSnapshot } from './run.contract.ts';
+import type { RunContext, RunEmitted, RunInput, ToolSnapshot } from './run.contract.ts';
 import type { TurnOutput } from './turn.machine.ts';
 import type {
   Failure,
@@ -23,6 +23,7 @@ export const TURN_LIMIT: Failure = {
 
 export function outcomeOf(context: RunContext): RunOutcome {
   if (context.failure !== null) return { kind: 'failed', failure: context.failure };
+  if (context.parked) return { kind: 'parked', cause: causeOf(context) };
   if (context.cause === null) return { kind: 'finished' };
   if (context.cause.kind === 'error') return { kind: 'failed', failure: context.cause.failure };
   return { kind: 'cancelled', cause: context.cause };
@@ -70,7 +71,7 @@ export function endedUnrun(
 }
 
 export const causeOf = (context: RunContext): StopCause =>
-  context.cause ?? { kind: 'error', failure: CRASHED };
+  context.cause ?? context.parking ?? { kind: 'error', failure: CRASHED };
 
 export const callsOf = (output: TurnOutput): readonly ToolCallRequest[] =>
   output.kind === 'tools' ? output.calls : [];
@@ -89,4 +90,10 @@ export function toFailure(error: unknown): Failure {
     return error as Failure;
   }
   return CRASHED;
+}
+
+/** Entering the first step counts a turn; a run that resumes inside a step is in that turn. */
+export function turnBefore({ resume }: RunInput): number {
+  if (resume === undefined) return 0;
+  return resume.calls.length > 0 ? resume.turn - 1 : resume.turn;
 }

@@ -16,15 +16,36 @@ import type {
   SettleInput,
   ToolSnapshot,
 } from './run.contract.ts';
-import { causeOf, endedUnrun, obligationsOf, waitingAfter, workRef } from './run.rules.ts';
+import {
+  callsOf,
+  causeOf,
+  CRASHED,
+  endedUnrun,
+  obligationsOf,
+  waitingAfter,
+  workRef,
+} from './run.rules.ts';
 import { toolCallMachine } from './tool-call.machine.ts';
 import { turnMachine, type TurnOutput } from './turn.machine.ts';
-import type { Failure, StopCause, ToolCallRequest } from './vocabulary.ts';
+import type { Failure, LivenessPolicy, StopCause, ToolCallRequest } from './vocabulary.ts';
 
 /** The longest that storing the end may take, tries included. */
 const SETTLE_MS = 15_000;
+/**
+ * A shutdown gives parking most of its drain, so what did not come to a checkpoint then must end in the
+ * rest of it, deaf tools or not.
+ */
+const UNPARKED_GRACE_MS = 500;
 /** Release has three steps, each bounded by `releaseMs`. */
 const RELEASE_STEPS = 3;
+
+/** What a run is told of its parking. Durations are milliseconds. */
+export interface ParkParams {
+  readonly cause: StopCause;
+  readonly boundMs?: number | undefined;
+  /** Patience with deaf tools, should it not come to a checkpoint in time. */
+  readonly graceMs?: number | undefined;
+}
 
 export const runSetup = setup({
   types: {
@@ -33,7 +54,15 @@ export const runSetup = setup({
     events: {} as RunEvent | RunSystemEvent,
     emitted: {} as RunEmitted,
     output: {} as RunOutput,
-    tags: {} as 'preparing' | 'running' | 'input-required' | 'stopping' | 'settling' | 'claimable',
+    tags: {} as
+      | 'queued'
+      | 'preparing'
+      | 'running'
+      | 'input-required'
+      | 'stopping'
+      | 'settling'
+      | 'claimable'
+      | 'parking',
   },
   actors: {
     claims: claimsMachine,
@@ -67,6 +96,14 @@ export const runSetup = setup({
       waiting: ({ context }, params: ToolSnapshot) => waitingAfter(context.waiting, params),
     }),
     loseStore: assign({ settled: false }),
+    keepParking: assign({
+      parking: ({ context }, params: ParkParams) => context.parking ?? params.cause,
+      parkMs: ({ context }, params) => Math.min(context.parkMs, params.boundMs ?? context.parkMs),
+      stopGraceMs: ({ context }, params) =>
+        Math.min(context.stopGraceMs, params.graceMs ?? context.stopGraceMs),
+    }),
+    endParked: assign({ parked: true }),
+    endClaims: assign({ claimsDecided: true }),
   },
   guards: {
     isTool: (_, params: { actorId: string }) => params.actorId.startsWith(TOOL_PREFIX),
@@ -75,7 +112,22 @@ export const runSetup = setup({
     isAnswered: (_, params: { output: TurnOutput }) => params.output.kind === 'answered',
     isFailed: (_, params: { output: TurnOutput }) => params.output.kind === 'failed',
     isExpired: (_, params: { output: TurnOutput }) => params.output.kind === 'expired',
+    /** What is to be parked anyway does not end for want of a reader. */
+    isUnclaimed: ({ context }, params: { policy: LivenessPolicy }) =>
+      params.policy === 'cancel' && context.parking === null,
+    heedsClaims: ({ context }) => !context.claimsDecided,
     hasTurnsLeft: ({ context }) => context.turn < context.limits.turnsMax,
+    /** What nobody but a person holds up can go on in another process. */
+    mustPark: ({ context }) =>
+      context.parking !== null && context.open.every(({ id }) => context.waiting.includes(id)),
+    /** A turn whose calls the caller executes is a normal end. */
+    mustParkBeforeCalls: ({ context }, params: { output: TurnOutput }) =>
+      context.parking !== null &&
+      context.turn < context.limits.turnsMax &&
+      callsOf(params.output).some(({ kind }) => kind !== 'client'),
+    parksInstead: ({ context }, params: { cause: StopCause }) =>
+      params.cause.kind === 'shutdown' && context.liveness.policy === 'park',
+    hasResumedCalls: ({ context }) => (context.resume?.calls.length ?? 0) > 0,
     hasWaiting: ({ context }) => context.waiting.length > 0,
     isNobodyAsked: ({ context }) => context.waiting.length === 0,
     areCallsDone: ({ context }) => context.open.length === 0 && context.queued.length === 0,
@@ -85,6 +137,7 @@ export const runSetup = setup({
   },
   delays: {
     closeBound: ({ context }) => context.limits.releaseMs,
+    parkBound: ({ context }) => context.parkMs,
     settleBound: SETTLE_MS,
     releaseBound: ({ context }) => context.limits.releaseMs * RELEASE_STEPS,
   },
@@ -96,6 +149,16 @@ const toolActorId = (call: { id: string }): string => `${TOOL_PREFIX}${call.id}`
 
 export const tellStarted = runSetup.emit({ type: 'run.started' });
 
+export const tellQueued = runSetup.emit({ type: 'run.queued' });
+
+export const tellParking = runSetup.emit(({ context }) => ({
+  type: 'run.parking',
+  cause: causeOf(context),
+}));
+
+/** The last claim is gone and the policy is to park: the run goes on to its next checkpoint. */
+export const parkUnclaimed = runSetup.raise({ type: 'run.park', cause: { kind: 'unclaimed' } });
+
 export const toClaims = runSetup.sendTo('claims', ({ event }) => event as ClaimsEvent);
 
 export const toToolCall = runSetup.sendTo(
@@ -103,8 +166,9 @@ export const toToolCall = runSetup.sendTo(
   ({ event }) => event as Extract<RunEvent, { type: 'approval.decide' }> as never,
 );
 
-/** Begins as many queued calls as there are places; the rest wait. */
+/** Begins as many queued calls as there are places; the rest wait. A run that is to park begins none. */
 export const beginTools = runSetup.enqueueActions(({ context, enqueue }) => {
+  if (context.parking !== null) return;
   const places = context.limits.parallelToolsMax - context.open.length;
   const next = context.queued.slice(0, Math.max(0, places));
   enqueue.assign({
@@ -149,11 +213,17 @@ export const stopTools = runSetup.enqueueActions(({ context, enqueue }) => {
   for (const call of context.open) enqueue.sendTo(toolActorId(call) as never, stop as never);
 });
 
+/** Calls that wait for a person go on elsewhere, so nothing is told of their end. */
+export const dropTools = runSetup.enqueueActions(({ context, enqueue }) => {
+  for (const call of context.open) enqueue.stopChild(toolActorId(call) as never);
+  enqueue.assign({ open: [], waiting: [], queued: [] });
+});
+
 /** Calls that had no place yet are closed without having begun (INV-18, INV-37). */
 export const closeQueued = runSetup.enqueueActions(({ context, enqueue }) => {
-  for (const call of context.queued) {
-    enqueue.emit(endedUnrun(call, 'cancelled', context.cause));
-  }
+  const { failure, cause } = context;
+  const why: StopCause | null = failure === null ? cause : { kind: 'error', failure };
+  for (const call of context.queued) enqueue.emit(endedUnrun(call, 'cancelled', why));
   enqueue.assign({ queued: [] });
 });
 
@@ -168,6 +238,20 @@ export const tellWork = (
 
 export const pauseStep = runSetup.sendTo('step', { type: 'deadline.pause' });
 export const resumeStep = runSetup.sendTo('step', { type: 'deadline.resume' });
+
+/** The calls that a parked run left without a result. */
+export const keepResumed = {
+  type: 'keepCalls',
+  params: ({ context }: { context: RunContext }) => ({ calls: context.resume?.calls ?? [] }),
+} as const;
+
+export const stopUnparked = {
+  type: 'keepCause',
+  params: ({ context }: { context: RunContext }) => ({
+    cause: causeOf(context),
+    graceMs: undefined,
+  }),
+} as const;
 
 export const stopWith = (cause: StopCause) =>
   ({ type: 'keepCause', params: { cause, graceMs: undefined } }) as const;
@@ -184,5 +268,35 @@ export const deadlineCause = {
   params: ({ event }: { event: DeadlineReached }) => ({
     cause: { kind: 'deadline', which: event.which, afterMs: event.afterMs } as const,
     graceMs: undefined,
+  }),
+} as const;
+
+/** A part that crashes is a bug; the run ends by the path of any other stop and says so. */
+export const crashed = {
+  target: '#run.stopping',
+  actions: [stopWith({ kind: 'error', failure: CRASHED })],
+} as const;
+
+export const workDone = { type: 'keepWork', params: { work: 'none' } } as const;
+
+export const keepCallsOf = {
+  type: 'keepCalls',
+  params: ({ event }: { event: DoneActorEvent<TurnOutput> }) => ({ calls: callsOf(event.output) }),
+} as const;
+
+export const parkAsAsked = {
+  type: 'keepParking',
+  params: ({ event }: { event: Extract<RunEvent, { type: 'run.park' }> }) => ({
+    cause: event.cause,
+    boundMs: event.boundMs,
+  }),
+} as const;
+
+export const parkAtShutdown = {
+  type: 'keepParking',
+  params: ({ event }: { event: Extract<RunEvent, { type: 'run.stop' }> }) => ({
+    cause: event.cause,
+    boundMs: event.graceMs,
+    graceMs: UNPARKED_GRACE_MS,
   }),
 } as const;

@@ -3,6 +3,7 @@ import { mcpServerMachine } from './mcp-server.machine.ts';
 import { poolOf, type PoolChanged } from './pool.ts';
 import type { RunEvent, RunInput } from './run.contract.ts';
 import { runMachine } from './run.machine.ts';
+import { sessionMachine, type SessionEvent } from './session.machine.ts';
 import {
   shutdownMachine,
   type ShutdownInput,
@@ -12,6 +13,8 @@ import {
 
 export interface SupervisorInput {
   readonly runsMax: number;
+  /** Runs that may wait for one session. */
+  readonly queueMax: number;
   readonly shutdown: ShutdownInput;
   /** A deaf tool must not turn a clean stop into an abort, so drain waits for it less long. */
   readonly drainToolGraceMs: number;
@@ -19,7 +22,14 @@ export interface SupervisorInput {
 
 export type SupervisorEvent =
   | { type: 'supervisor.begin' }
-  | { type: 'run.submit'; input: RunInput }
+  /** `waits`: its session is busy. `tenant`: how many runs of its tenant live, and how many may. */
+  | {
+      type: 'run.submit';
+      input: RunInput;
+      waits: boolean;
+      tenant: { readonly live: number; readonly max: number };
+    }
+  | { type: 'session.tell'; sessionKey: string; event: SessionEvent }
   | { type: 'run.tell'; runId: string; event: RunEvent }
   /** An HTTP request came or went; shutdown waits for those in flight. */
   | { type: 'request.begin' }
@@ -28,7 +38,9 @@ export type SupervisorEvent =
 
 export type SupervisorEmitted =
   | { type: 'run.admitted'; runId: string }
-  | { type: 'run.rejected'; runId: string; reason: 'full' | 'draining' };
+  | { type: 'run.rejected'; runId: string; reason: RejectedBecause };
+
+export type RejectedBecause = 'full' | 'tenantFull' | 'draining';
 
 export interface PhaseSnapshot {
   type: `xstate.snapshot.${string}`;
@@ -54,6 +66,7 @@ const supervisorSetup = setup({
   },
   actors: {
     runs: poolOf('runs', runMachine),
+    sessions: poolOf('sessions', sessionMachine),
     mcpServers: poolOf('mcpServers', mcpServerMachine),
     shutdown: shutdownMachine,
   },
@@ -65,6 +78,9 @@ const supervisorSetup = setup({
   },
   guards: {
     isFull: ({ context }) => context.live >= context.runsMax,
+    isTenantFull: (_, params: { tenant: { live: number; max: number } }) =>
+      params.tenant.max > 0 && params.tenant.live >= params.tenant.max,
+    isAsk: (_, params: { event: SessionEvent }) => params.event.type === 'session.ask',
     isOfRuns: (_, params: { pool: string }) => params.pool === 'runs',
     isGated: (_, params: PhaseSnapshot) => params.snapshot.hasTag('gated'),
     isDraining: (_, params: PhaseSnapshot) => params.snapshot.hasTag('draining'),
@@ -74,7 +90,7 @@ const supervisorSetup = setup({
 });
 
 const admit = supervisorSetup.enqueueActions(({ event, enqueue }) => {
-  const { input } = event as Extract<SupervisorEvent, { type: 'run.submit' }>;
+  const { input, waits } = event as Extract<SupervisorEvent, { type: 'run.submit' }>;
   enqueue.emit({ type: 'run.admitted', runId: input.runId });
   enqueue.sendTo(
     'runs' as never,
@@ -82,12 +98,12 @@ const admit = supervisorSetup.enqueueActions(({ event, enqueue }) => {
       type: 'pool.spawn',
       id: input.runId,
       input,
-      begin: { type: 'run.begin' },
+      begin: { type: waits ? 'run.queue' : 'run.begin' },
     } as never,
   );
 });
 
-const reject = (reason: 'full' | 'draining') =>
+const reject = (reason: RejectedBecause) =>
   supervisorSetup.emit(({ event }) => ({
     type: 'run.rejected',
     runId: (event as Extract<SupervisorEvent, { type: 'run.submit' }>).input.runId,
@@ -97,6 +113,20 @@ const reject = (reason: 'full' | 'draining') =>
 const tellRun = supervisorSetup.sendTo('runs' as never, ({ event }) => {
   const { runId, event: told } = event as Extract<SupervisorEvent, { type: 'run.tell' }>;
   return { type: 'pool.tell', id: runId, event: told } as never;
+});
+
+type SessionTell = Extract<SupervisorEvent, { type: 'session.tell' }>;
+
+/** The first run that asks for a session's order brings its chart into being. */
+const askSession = supervisorSetup.sendTo('sessions' as never, ({ context, event }) => {
+  const { sessionKey, event: ask } = event as SessionTell;
+  const input = { queueMax: context.queueMax };
+  return { type: 'pool.ask', id: sessionKey, input, event: ask } as never;
+});
+
+const tellSession = supervisorSetup.sendTo('sessions' as never, ({ event }) => {
+  const { sessionKey, event: told } = event as SessionTell;
+  return { type: 'pool.tell', id: sessionKey, event: told } as never;
 });
 
 const stopRuns = supervisorSetup.sendTo(
@@ -154,6 +184,8 @@ const crash = {
  * SU2. Every child that ends is reaped, and a run that crashes takes no sibling with it.
  * SU3. Shutdown hears of every change of what is in flight, so that it leaves early (SD2).
  * SU4. Draining asks every run to stop, aborting stops every run, each exactly once.
+ * SU5. A session's order is kept by its own chart, which is there while a run that asked for one, or
+ *      one it had to reckon with, has not left.
  */
 export const supervisorMachine = supervisorSetup.createMachine({
   id: 'supervisor',
@@ -170,6 +202,7 @@ export const supervisorMachine = supervisorSetup.createMachine({
     active: {
       invoke: [
         { id: 'runs', src: 'runs', input: parentOf, onError: crash },
+        { id: 'sessions', src: 'sessions', input: parentOf, onError: crash },
         { id: 'mcpServers', src: 'mcpServers', input: parentOf, onError: crash },
         {
           id: 'shutdown',
@@ -186,6 +219,10 @@ export const supervisorMachine = supervisorSetup.createMachine({
       on: {
         'run.submit': { actions: [reject('draining')] },
         'run.tell': { actions: [tellRun] },
+        'session.tell': [
+          { guard: { type: 'isAsk', params: ({ event }) => event }, actions: [askSession] },
+          { actions: [tellSession] },
+        ],
         'pool.changed': {
           guard: { type: 'isOfRuns', params: ({ event }) => event },
           actions: [{ type: 'keepLive', params: ({ event }) => event }, tellLoad],
@@ -199,7 +236,14 @@ export const supervisorMachine = supervisorSetup.createMachine({
         accepting: {
           tags: ['accepting'],
           on: {
-            'run.submit': [{ guard: 'isFull', actions: [reject('full')] }, { actions: [admit] }],
+            'run.submit': [
+              { guard: 'isFull', actions: [reject('full')] },
+              {
+                guard: { type: 'isTenantFull', params: ({ event }) => event },
+                actions: [reject('tenantFull')],
+              },
+              { actions: [admit] },
+            ],
             'xstate.snapshot.*': follow('gated', 'draining', 'aborting', 'flushing'),
           },
         },

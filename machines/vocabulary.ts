@@ -36,7 +36,8 @@ export type StopCause =
   | { readonly kind: 'shutdown' }
   | { readonly kind: 'deadline'; readonly which: DeadlineWhich; readonly afterMs: number }
   | { readonly kind: 'client_tool' }
-  | { readonly kind: 'superseded' }
+  /** `by`: the newer run. */
+  | { readonly kind: 'superseded'; readonly by?: string }
   | { readonly kind: 'lease_lost' }
   | { readonly kind: 'error'; readonly failure: Failure };
 
@@ -75,6 +76,8 @@ export interface ApprovalRequest {
   readonly timeoutMs: number;
   /** `sha256:HEX` of the canonical arguments: what was approved is these arguments and no others. */
   readonly argumentsDigest: string;
+  /** It was asked for by a run that parked, and decided while nobody had the run in memory. */
+  readonly decided?: ApprovalOutcome;
 }
 
 export type ApprovalOutcome =
@@ -112,6 +115,8 @@ export type ToolCallStatus =
 export type RunOutcome =
   | { readonly kind: 'finished' }
   | { readonly kind: 'cancelled'; readonly cause: StopCause }
+  /** Ended resumable, at a checkpoint; the cause is what it would have been cancelled with. */
+  | { readonly kind: 'parked'; readonly cause: StopCause }
   | { readonly kind: 'failed'; readonly failure: Failure };
 
 /** Something a stop must reach; each is asked, then confirmed or abandoned within its bound. */
@@ -130,6 +135,8 @@ export interface RunLimits {
   readonly totalMs: number;
   readonly toolStopGraceMs: number;
   readonly releaseMs: number;
+  /** How long a run that is asked to park may take to its next checkpoint. */
+  readonly parkMs: number;
   readonly turnsMax: number;
   readonly parallelToolsMax: number;
   readonly attemptsMax: number;

@@ -17,6 +17,10 @@ export interface Agent {
   readonly limits: RunLimits;
   /** Bound of one execution of the tool, in milliseconds; 0 leaves it to the step. */
   readonly toolTimeoutMs: (toolName: string) => number;
+  /** Whether a run of it can be parked: it can go on from a checkpoint in another process. */
+  readonly canPark: boolean;
+  /** Whether a call that had started may be executed again after a crash. */
+  readonly isIdempotent: (toolName: string) => boolean;
   /** Whether a tool of the caller may be offered to the model. */
   readonly allowsClientTool: (toolName: string) => boolean;
   /** The tools of its servers, for introspection; a server that failed is absent. */

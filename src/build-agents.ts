@@ -6,7 +6,7 @@ import type { AgentConfig, Config, LlmConfig } from './config/config.ts';
 import type { AgentSummary, AgentTools } from './handle.ts';
 import { createGate } from './hitl/gate.ts';
 import { compileGlob } from './hitl/glob.ts';
-import { ATTEMPTS_MAX, RELEASE_STEP_MS, TURNS_BEYOND_DEPTH } from './limits.ts';
+import { ATTEMPTS_MAX, PARK_MS, RELEASE_STEP_MS, TURNS_BEYOND_DEPTH } from './limits.ts';
 import type { Log } from './log.ts';
 import { compileToolFilter } from './mcp/filter.ts';
 import { MCP_LIMITS } from './mcp/limits.ts';
@@ -42,6 +42,8 @@ function buildAgent(agent: AgentConfig, deps: BuildDeps): Agent {
     gate: createGate({ requireApproval: hitl?.requireApproval ?? [] }),
     approvalTimeoutMs: hitl?.route.timeoutMs ?? 0,
     limits: limitsOf(agent, config),
+    canPark: true,
+    isIdempotent: idempotency(config),
     toolTimeoutMs: toolTimeouts(config),
     allowsClientTool: compileToolFilter(agent.clientToolFilter),
     listTools: (requestHeaders, signal) => listTools(agent, deps, { requestHeaders, signal }),
@@ -97,6 +99,7 @@ function limitsOf(agent: AgentConfig, { timeouts, parallelToolsMax }: Config): R
     totalMs: timeouts.totalMs,
     toolStopGraceMs: timeouts.toolStopGraceMs,
     releaseMs: RELEASE_STEP_MS,
+    parkMs: PARK_MS,
     turnsMax: agent.turnDepth + TURNS_BEYOND_DEPTH,
     parallelToolsMax,
     attemptsMax: ATTEMPTS_MAX,
@@ -115,6 +118,12 @@ function toolTimeouts({ tools, timeouts }: Config): (name: string) => number {
     if (known.size < TOOL_NAMES_MAX) known.set(name, ms);
     return ms;
   };
+}
+
+/** Any rule that matches may say so. */
+function idempotency({ tools }: Config): (name: string) => boolean {
+  const rules = tools.filter(({ idempotent }) => idempotent).map(({ glob }) => compileGlob(glob));
+  return (name) => rules.some((matches) => matches(name));
 }
 
 /** A model may invent names without end; those beyond are looked up each time. */

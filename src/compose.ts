@@ -5,13 +5,24 @@ import type { Clock } from './clock.ts';
 import { packageVersion } from './config/version.ts';
 import type { Ids } from './ids.ts';
 import { createJournal, type Journal } from './journal/journal.ts';
-import { ABANDON_MS, ABORT_MS, DRAIN_MS, DRAIN_TOOL_GRACE_MS, FLUSH_MS } from './limits.ts';
+import {
+  ABANDON_MS,
+  ABORT_MS,
+  DRAIN_MS,
+  DRAIN_TOOL_GRACE_MS,
+  FLUSH_MS,
+  QUEUE_MAX,
+} from './limits.ts';
 import type { Log } from './log.ts';
 import { MCP_LIMITS } from './mcp/limits.ts';
 import { createMcpPorts, type McpConnections, type McpPorts } from './mcp/ports.ts';
 import type { Store } from './stores/store.ts';
 import { WatchedStore } from './stores/watched-store.ts';
-import { startRecovery } from './recovery.ts';
+import type { RunScope } from './ports/run-scope.ts';
+import { watchOthers } from './other-processes.ts';
+import { type ParkPolicy, startRecovery } from './recovery.ts';
+import type { Redact } from './redact-secrets.ts';
+import { type Retention, type RetentionLimits, startRetention } from './retention.ts';
 import { Supervisor } from './supervisor-handle.ts';
 import { SupervisorSystem } from './supervisor.ts';
 
@@ -23,11 +34,17 @@ export interface ComposeOptions {
   readonly log: Log;
   readonly runsMax: number;
   readonly mcpConnectMs: number;
+  /** What becomes of runs that were at work when their process was lost. */
+  readonly recover: 'fail' | 'resume';
+  readonly park: ParkPolicy;
+  readonly retention: RetentionLimits;
   /** The grace of a shutdown; 0 is none. */
   readonly graceMs: number;
   /** Builds the agents on the pool of MCP connections. Called once. */
   readonly agents: (mcp: { connections: McpConnections; ports: McpPorts }) => readonly Agent[];
   readonly defaultAgent?: string;
+  /** Keeps the secrets of the configuration out of what is kept or shown. */
+  readonly redact?: Redact;
   /** Each phase of a shutdown, as it is entered. */
   readonly onShutdown?: (fact: ShutdownEmitted) => void;
 }
@@ -43,7 +60,14 @@ export function compose(options: ComposeOptions): Supervisor {
       recovery.retry();
     },
   });
-  void tellOthers(store, { ownerId, clock, log });
+  const others = watchOthers({
+    // Which is asked for what its engine can do.
+    store: options.store,
+    ownerId,
+    clock,
+    log,
+    onChange: () => recovery.look(),
+  });
   const journal = createJournal({ store, clock, ownerId, log });
   const ports = createMcpPorts({
     clock,
@@ -59,6 +83,7 @@ export function compose(options: ComposeOptions): Supervisor {
     log,
     random: Math.random,
     runsMax,
+    queueMax: QUEUE_MAX,
     shutdown: {
       graceMs: options.graceMs,
       drainMs: DRAIN_MS,
@@ -66,46 +91,60 @@ export function compose(options: ComposeOptions): Supervisor {
       flushMs: FLUSH_MS,
     },
     drainToolGraceMs: DRAIN_TOOL_GRACE_MS,
-    flush: () => {
+    flush: async () => {
+      others.stop();
       recovery.stop();
-      return flush({ system, journal, store, clock });
+      await retention.stop();
+      await flush({ system, journal, store, clock });
     },
     onShutdown: options.onShutdown ?? (() => {}),
     onUnsettled: (runId) => recovery.add(runId),
   });
-  const isLive = (runId: string) => system.scopes.get(runId) !== undefined;
-  const recovery = startRecovery({ journal, clock, log, isLive });
   const agents = options.agents({ connections: system.connections, ports });
-  return new Supervisor({
+  const supervisor = Supervisor.create({
     system,
     agents,
     ...(defaultAgent !== undefined && { defaultAgent }),
     journal,
     store,
     runsMax,
+    resumeOnStart: options.park.resumeOnStart,
+    recover: options.recover,
+    isUnsettled: (runId) => recovery.has(runId),
     clock,
     ids,
     log,
+    redact: options.redact ?? ((text) => text),
   });
+  const recovery = startRecovery({
+    journal,
+    clock,
+    log,
+    isLive: (runId) => system.scopes.get(runId) !== undefined,
+    recover: options.recover,
+    isIdempotent: (agent, tool) => isIdempotent(agents, agent, tool),
+    resume: (runId, tenant) => supervisor.resumeOfTenant(runId, tenant),
+    park: options.park,
+  });
+  const retention: Retention = startRetention({
+    store,
+    trim: (key, through) => journal.trim(key, through),
+    clock,
+    log,
+    limits: options.retention,
+    livePin: (key) => firstLiveSeq(system.scopes.inSession(key)),
+  });
+  return supervisor;
 }
 
-/** Each process works, but what lives in one is not reached through the other. */
-async function tellOthers(
-  store: Store,
-  { ownerId, clock, log }: { ownerId: string; clock: Clock; log: Log },
-): Promise<void> {
-  try {
-    const others = (await store.join?.(ownerId, clock.now())) ?? 0;
-    if (others === 0) return;
-    log.warn(
-      { others },
-      'Another live process uses the same data directory. Runs and approvals of one are not reached ' +
-        'through the other; stop it, or give each a directory of its own',
-    );
-  } catch (error) {
-    log.warn({ err: error }, 'Whether another process uses the store is not known');
-  }
+/** Where the oldest live run of a session begins; one that has no entry yet pins nothing. */
+function firstLiveSeq(scopes: Iterable<RunScope>): number | undefined {
+  const first = Math.min(...[...scopes].map(({ firstSeq }) => firstSeq || Infinity));
+  return Number.isFinite(first) ? first : undefined;
 }
+
+const isIdempotent = (agents: readonly Agent[], id: string, toolName: string): boolean =>
+  agents.find(({ summary }) => summary.id === id)?.isIdempotent(toolName) === true;
 
 interface FlushDeps {
   readonly system: SupervisorSystem;

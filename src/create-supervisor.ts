@@ -6,8 +6,9 @@ import { compose } from './compose.ts';
 import { DEFAULTS } from './config/defaults.ts';
 import type { SupervisorHandle } from './handle.ts';
 import { createGate } from './hitl/gate.ts';
+import { compileGlob } from './hitl/glob.ts';
 import { randomIds } from './ids.ts';
-import { ATTEMPTS_MAX, RELEASE_STEP_MS, RUNS_MAX, TURNS_BEYOND_DEPTH } from './limits.ts';
+import { ATTEMPTS_MAX, PARK_MS, RELEASE_STEP_MS, RUNS_MAX, TURNS_BEYOND_DEPTH } from './limits.ts';
 import { createLog } from './log.ts';
 import { createMemoryStore } from './stores/memory.ts';
 import {
@@ -29,6 +30,12 @@ export function createSupervisor(options: SupervisorOptions): SupervisorHandle {
     ids: options.ids ?? randomIds,
     log: options.log ?? createLog(),
     runsMax: options.runsMax ?? RUNS_MAX,
+    recover: options.recover ?? 'fail',
+    park: {
+      resumeOnStart: options.resumeOnStart ?? false,
+      resumeConcurrency: options.resumeConcurrency ?? DEFAULTS.resumeConcurrency,
+    },
+    retention: { ...KEEP_ALL, ...options.retention },
     mcpConnectMs: DEFAULTS.mcpConnectSecs * 1_000,
     graceMs: options.graceMs ?? DEFAULTS.shutdownTimeoutSecs * 1_000,
     agents: () => options.agents.map((agent) => toAgent(agent, clock.now())),
@@ -56,6 +63,8 @@ function toAgent(definition: AgentDefinition, createdAtMs: number): Agent {
     gate: createGate({ requireApproval: definition.requireApproval ?? [] }),
     approvalTimeoutMs: definition.approvalTimeoutMs ?? DEFAULTS.approvalSecs * 1_000,
     limits: { ...LIMITS, ...definition.limits },
+    canPark: definition.canPark ?? true,
+    isIdempotent: idempotency(definition.idempotentTools ?? []),
     toolTimeoutMs: () => definition.toolTimeoutMs ?? DEFAULTS.toolSecs * 1_000,
     allowsClientTool: () => true,
     listTools: () => Promise.resolve({}),
@@ -67,6 +76,14 @@ const fixedTools = (tools: readonly Tool[]): ToolSource => ({
   acquire: () => Promise.resolve({ tools, servers: [], release: () => Promise.resolve() }),
 });
 
+/** A library's user says what is to go. */
+const KEEP_ALL = { retentionMs: 0, sessionBytesMax: 0, totalBytesMax: 0 };
+
+function idempotency(globs: readonly string[]): (toolName: string) => boolean {
+  const rules = globs.map(compileGlob);
+  return (toolName) => rules.some((matches) => matches(toolName));
+}
+
 const LIMITS: RunLimits = {
   setupMs: DEFAULTS.setupSecs * 1_000,
   firstChunkMs: DEFAULTS.firstChunkSecs * 1_000,
@@ -76,6 +93,7 @@ const LIMITS: RunLimits = {
   totalMs: DEFAULTS.totalSecs * 1_000,
   toolStopGraceMs: DEFAULTS.toolStopGraceSecs * 1_000,
   releaseMs: RELEASE_STEP_MS,
+  parkMs: PARK_MS,
   turnsMax: DEFAULTS.turnDepth + TURNS_BEYOND_DEPTH,
   parallelToolsMax: DEFAULTS.parallelToolsMax,
   attemptsMax: ATTEMPTS_MAX,

@@ -59,6 +59,52 @@ export class PolicyUnsupportedError extends SupervisorError {
   }
 }
 
+/** The session has a live run, and the start said not to wait for it. */
+export class SessionBusyError extends SupervisorError {
+  override readonly name = 'SessionBusyError';
+  readonly runId: string;
+
+  constructor(sessionId: string, runId: string) {
+    super(
+      'session_busy',
+      `Session "${sessionId}" has the live run "${runId}"; cancel it or wait for it. A start of ` +
+        'POST /v1/runs may say on_busy "enqueue", "interrupt" or "parallel".',
+    );
+    this.runId = runId;
+  }
+}
+
+/**
+ * The run is not in a state in which that can be done to it. Its code says why: `run_ended`,
+ * `run_elsewhere`, `not_parked`, `already_resumed`, `approvals_undecided`, `agent_not_served`.
+ */
+export class RunStateError extends SupervisorError {
+  override readonly name = 'RunStateError';
+}
+
+/** The key was used before for a start that asked for something else. */
+export class IdempotencyKeyReusedError extends SupervisorError {
+  override readonly name = 'IdempotencyKeyReusedError';
+
+  constructor() {
+    super(
+      'idempotency_key_reused',
+      'The idempotency key was used for a start with another body; use a new key.',
+    );
+  }
+}
+
+/** The tenant has used up one of its limits. */
+export class TenantLimitError extends SupervisorError {
+  override readonly name = 'TenantLimitError';
+  readonly retryAfterMs: number;
+
+  constructor(message: string, retryAfterMs: number) {
+    super('rate_limited', message);
+    this.retryAfterMs = retryAfterMs;
+  }
+}
+
 /** The store did not take an entry, so what depends on it must not happen. */
 export class StoreUnavailableError extends SupervisorError {
   override readonly name = 'StoreUnavailableError';

@@ -6,18 +6,35 @@
 import type { DetachBecause, Liveness, LivenessPolicy } from '../machines/vocabulary.ts';
 import type { ChatMessage } from './model.ts';
 import type { ServerStatus, ToolSpec } from './tool.ts';
-import type { CancelReason, EndFields, LivenessFields, UsageFields } from './journal/events.ts';
+import type {
+  ApprovalOriginFields,
+  CancelReason,
+  EndFields,
+  LivenessFields,
+  ParkReason,
+  UsageFields,
+} from './journal/events.ts';
 import type { JournalReader } from './journal/reader.ts';
 
-/** What to do when the session already has a live run. Only `parallel` is built. */
+/**
+ * What to do when the session already has a live run: refuse, wait for it, end it first, or live
+ * beside it.
+ */
 export type BusyStrategy = 'reject' | 'enqueue' | 'interrupt' | 'parallel';
 
 export interface StartRun {
   /** Id of a configured agent: its alias, else its name. */
   readonly agent: string;
+  /** As the caller knows it; of another tenant the same id is another session. */
   readonly sessionId: string;
+  /** Whose run it is; `''` where there are no tenants. A tenant's view of the handle sets it. */
+  readonly tenant?: string;
   /** The conversation without the agent's own system prompt; the last user message is the prompt. */
   readonly messages: readonly ChatMessage[];
+  /** `messages` go on with what the session's last run left. */
+  readonly continuesSession?: boolean;
+  /** A repeated start under the same key finds the run of the first one. */
+  readonly idempotency?: { readonly key: string; readonly digest: string };
   /** The prompt as text, for the `started` entry. */
   readonly prompt: string;
   /** First-chunk and inactivity windows apply to a streaming caller alone. */
@@ -39,6 +56,102 @@ export interface StartedRun {
   /** Sequence number of the `started` entry, which is durable. */
   readonly seq: number;
   readonly liveness: Liveness;
+  readonly state: 'queued' | 'running';
+  /** The start was asked for before under the same key, and nothing was started now. */
+  readonly repeated?: boolean;
+}
+
+export interface ResumedRun extends StartedRun {
+  /** The parked run that it goes on with. */
+  readonly continues: string;
+}
+
+/** A page of a list, newest first. `next` is the cursor of the next page. */
+export interface Page<T> {
+  readonly data: readonly T[];
+  readonly next: string | null;
+}
+
+export interface PageQuery {
+  readonly limit: number;
+  /** The `next` of the page before. */
+  readonly after?: string;
+}
+
+export interface RunListQuery extends PageQuery {
+  readonly state?: RunState;
+  readonly sessionId?: string;
+  readonly agent?: string;
+}
+
+/** The record of a session, as `GET /v1/sessions/{id}` sends it. Unset keys are null. */
+export interface SessionRecord {
+  readonly session_id: string;
+  readonly created_at: number;
+  readonly runs: number;
+  /** Ids of the runs that live in this process, queued ones included, oldest first. */
+  readonly live: readonly string[];
+  readonly last_run: string;
+  readonly state: 'idle' | 'running' | 'parked';
+  readonly last_seq: number;
+}
+
+/** One line of the approvals inbox. */
+export interface ApprovalItem {
+  readonly decision_id: string;
+  readonly run_id: string;
+  readonly session_id: string;
+  readonly agent: string;
+  readonly tool_name: string;
+  readonly tool_call_id: string;
+  readonly arguments: unknown;
+  readonly arguments_digest: string;
+  readonly origin: ApprovalOriginFields;
+  readonly requested_at: number;
+  readonly expires_at: number;
+  readonly state: 'pending' | 'approved' | 'denied' | 'timed_out';
+  /** The run waits parked, and goes on when its last approval is decided. */
+  readonly parked: boolean;
+}
+
+export interface ApprovalListQuery extends PageQuery {
+  readonly state?: 'pending';
+}
+
+/** Why a run is in the state it is in. */
+export interface Explanation {
+  readonly run_id: string;
+  readonly state: RunState;
+  /** Sentences for a person, from the first cause to the present state. */
+  readonly prose: readonly string[];
+  readonly chain: readonly ExplainedStep[];
+  /** Guards that say no now, or said no on the way; each with what it waits for. */
+  readonly blocked_by: readonly {
+    readonly chart: string;
+    readonly guard: string;
+    readonly event: string | null;
+    readonly because: string;
+  }[];
+}
+
+/** The statechart of a run, now or as it was at an entry. */
+export interface RunChart {
+  readonly run_id: string;
+  /** The entry it was asked for; null is now. */
+  readonly seq: number | null;
+  /** Active states by the chart's name, as dotted paths. */
+  readonly states: Readonly<Record<string, readonly string[]>>;
+  /** The picture of the run's own chart with the active states marked. */
+  readonly svg: string;
+}
+
+export interface ExplainedStep {
+  readonly at: number;
+  /** A journal entry, a transition of a chart, a deadline, or an obligation that is still open. */
+  readonly kind: 'entry' | 'transition' | 'timer' | 'obligation';
+  readonly seq: number | null;
+  readonly text: string;
+  readonly detail: Readonly<Record<string, unknown>>;
 }
 
 export type DecisionAnswer = 'recorded' | 'repeated' | 'unknown';
@@ -126,7 +239,7 @@ export interface RunRecord {
 }
 
 export interface RunEnd extends EndFields {
-  readonly reason: CancelReason | null;
+  readonly reason: CancelReason | ParkReason | null;
   readonly which: string | null;
   readonly error: {
     readonly code: string;
@@ -154,6 +267,18 @@ export interface Health {
   };
 }
 
+export interface ResumeOptions {
+  /** Headers of the request, lower-case names: those of the first start are not kept. */
+  readonly requestHeaders?: Readonly<Record<string, string>>;
+}
+
+/** Whose view it is, and what that tenant may use. 0 is no limit. */
+export interface TenantLimits {
+  readonly tenant: string;
+  readonly liveRunsMax: number;
+  readonly storedBytesMax: number;
+}
+
 export interface SupervisorHandle {
   readonly journal: JournalReader;
   /** False from the first shutdown signal on. */
@@ -162,11 +287,27 @@ export interface SupervisorHandle {
   readonly agents: readonly AgentSummary[];
   readonly defaultAgent?: string;
   /**
-   * Resolves when the `started` entry is durable. Rejects with `ShuttingDownError`,
-   * `AgentNotFoundError`, `TooManyRunsError`, `PolicyUnsupportedError` or `StoreUnavailableError`.
+   * Resolves when the first entry, `started` or `queued`, is durable. Rejects with
+   * `ShuttingDownError`, `AgentNotFoundError`, `TooManyRunsError`, `PolicyUnsupportedError`,
+   * `SessionBusyError`, `IdempotencyKeyReusedError`, `TenantLimitError` or `StoreUnavailableError`.
    */
   start(command: StartRun): Promise<StartedRun>;
-  /** Undefined for a run nobody knows. A run that has ended is returned unchanged. */
+  /**
+   * Asks a live run to end resumable at its next checkpoint. Undefined for a run nobody knows; a run
+   * that is parked already is returned unchanged. Rejects with `PolicyUnsupportedError`, or with
+   * `RunStateError` `run_ended`.
+   */
+  park(runId: string): Promise<RunRecord | undefined>;
+  /**
+   * Starts a run that goes on with a parked one; of many that ask exactly one wins. Undefined for a
+   * run nobody knows. Rejects with `RunStateError` (`not_parked`, `already_resumed`,
+   * `approvals_undecided`), `SessionBusyError`, and as `start` does.
+   */
+  resume(runId: string, options: ResumeOptions): Promise<ResumedRun | undefined>;
+  /**
+   * Undefined for a run nobody knows. A run that has ended is returned unchanged, but for a parked one
+   * that no other goes on with: it is given up, and nobody can approve or resume it any more.
+   */
   cancel(runId: string, options: { readonly message?: string }): Promise<RunRecord | undefined>;
   /** Resolves when the decision is durable, or says why there is none to take. */
   decide(decisionId: string, decision: Decision): Promise<DecisionAnswer>;
@@ -186,6 +327,17 @@ export interface SupervisorHandle {
   /** A reader without a claim comes or goes; it only changes the count in the record. */
   observe(runId: string, change: 1 | -1): void;
   record(runId: string): Promise<RunRecord | undefined>;
+  listRuns(query: RunListQuery): Promise<Page<RunRecord>>;
+  getSession(sessionId: string): Promise<SessionRecord | undefined>;
+  listSessions(query: PageQuery): Promise<Page<SessionRecord>>;
+  /** Approvals of live and of parked runs. */
+  listApprovals(query: ApprovalListQuery): Promise<Page<ApprovalItem>>;
+  /** Undefined for a run nobody knows. */
+  explain(runId: string): Promise<Explanation | undefined>;
+  /** The run's charts with what is, or at an entry was, active. Undefined for a run nobody knows. */
+  chart(runId: string, atSeq?: number): Promise<RunChart | undefined>;
+  /** The same supervisor as one tenant may see it: what is another's is not known. */
+  forTenant(tenant: TenantLimits): SupervisorHandle;
   tools(
     agent: string,
     requestHeaders: Readonly<Record<string, string>>,

@@ -12,7 +12,7 @@ const HTTP_LIMITS = {
 } as const;
 
 /** What the HTTP side is told, from what the server was told. */
-export function httpConfigOf({ server, liveness, onBusy }: Config): HttpConfig {
+export function httpConfigOf({ server, liveness, onBusy, auth }: Config): HttpConfig {
   return {
     host: server.host,
     port: server.port,
@@ -25,6 +25,8 @@ export function httpConfigOf({ server, liveness, onBusy }: Config): HttpConfig {
     version: packageVersion(),
     liveness: liveness.chat,
     onBusy: onBusy.chat,
+    headless: { liveness: liveness.headless, onBusy: onBusy.headless },
+    ...(auth === undefined ? {} : { auth }),
     sseBufferBytesMax: bufferBytes(server.streamingBufferSize),
     ...HTTP_LIMITS,
   };

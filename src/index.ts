@@ -29,11 +29,15 @@ export { loadConfig } from './config/load.ts';
 export { createSupervisor } from './create-supervisor.ts';
 export {
   AgentNotFoundError,
+  IdempotencyKeyReusedError,
   PolicyUnsupportedError,
   RunNotFoundError,
+  RunStateError,
+  SessionBusyError,
   ShuttingDownError,
   StoreUnavailableError,
   SupervisorError,
+  TenantLimitError,
   TooManyRunsError,
 } from './errors.ts';
 export {
@@ -43,14 +47,26 @@ export {
   type TurnGenerator,
 } from './providers/generator.ts';
 export type {
+  ApprovalItem,
+  ApprovalListQuery,
+  BusyStrategy,
   Decision,
   DecisionAnswer,
+  Explanation,
+  Page,
+  PageQuery,
+  ResumedRun,
+  ResumeOptions,
+  RunChart,
+  RunListQuery,
   RunRecord,
   RunState,
+  SessionRecord,
   ShutdownOutcome,
   StartedRun,
   StartRun,
   SupervisorHandle,
+  TenantLimits,
 } from './handle.ts';
 export { type Ids, randomIds } from './ids.ts';
 export type { Envelope, JournalEvent, TerminalEvent } from './journal/events.ts';
@@ -62,4 +78,5 @@ export { type RunningServer, type ServerDeps, startServer } from './server.ts';
 export { createMemoryStore } from './stores/memory.ts';
 export { openSqliteStore, type SqliteStoreOptions } from './stores/sqlite.ts';
 export type { Store } from './stores/store.ts';
+export type { RetentionLimits } from './retention.ts';
 export type { AgentDefinition, SupervisorOptions } from './supervisor-options.ts';

@@ -12,6 +12,12 @@ export const RELEASE_STEP_MS = 5_000;
 /** Live runs of one process. At about 20 kB each this is 2 GB. */
 export const RUNS_MAX = 100_000;
 
+/** Runs that may wait for one session; one more is refused. */
+export const QUEUE_MAX = 100;
+
+/** A run that is asked to park is cancelled when it comes to no checkpoint for so long. */
+export const PARK_MS = 120_000;
+
 /** What was told to stop at the end of the grace may take this long. */
 export const DRAIN_MS = 5_000;
 

@@ -7,6 +7,9 @@ import {
   stdTimeFunctions,
 } from 'pino';
 import { prettyLine } from './log-pretty.ts';
+import { createRedactor, REDACTED } from './redact-secrets.ts';
+
+export { REDACTED };
 
 /** pino's logger: `log.info({ run_id }, 'sentence')`. Field names are snake_case. */
 export type Log = Logger;
@@ -24,13 +27,11 @@ export interface LogOptions {
   readonly pretty?: boolean;
 }
 
-export const REDACTED = '[redacted]';
-
 /** A log entry is small; what nests deeper is cut, not searched. */
 const DEPTH_MAX = 6;
 
-/** A shorter value would blank out ordinary words. */
-const SECRET_LENGTH_MIN = 6;
+/** Lines of a log may lose a word sooner than what is kept for a reader. */
+const SECRET_CHARS_MIN = 6;
 
 /** Compared without case, `-` and `_`. */
 const SECRET_KEYS: ReadonlySet<string> = new Set([
@@ -60,7 +61,7 @@ const SECRET_MAPS: ReadonlySet<string> = new Set(['headers', 'requestheaders', '
 export function createLog(options: LogOptions = {}): Log {
   const { level = 'info', destination = stderr } = options;
   const pretty = options.pretty ?? (options.destination === undefined && process.stderr.isTTY);
-  const scrub = scrubber(options.secrets ?? []);
+  const scrub = createRedactor(options.secrets ?? [], { charsMin: SECRET_CHARS_MIN });
   const log = pino(
     {
       level,
@@ -118,15 +119,4 @@ function isPlain(value: unknown): value is object {
   if (typeof value !== 'object' || value === null || Array.isArray(value)) return false;
   const prototype = Object.getPrototypeOf(value);
   return prototype === Object.prototype || prototype === null;
-}
-
-function scrubber(secrets: readonly string[]): (line: string) => string {
-  const forms = new Set<string>();
-  for (const secret of secrets.filter(({ length }) => length >= SECRET_LENGTH_MIN)) {
-    forms.add(secret);
-    forms.add(JSON.stringify(secret).slice(1, -1));
-  }
-  // Longest first, so that a secret that holds another one is not left in pieces.
-  const ordered = [...forms].sort((a, b) => b.length - a.length);
-  return (line) => ordered.reduce((text, secret) => text.replaceAll(secret, REDACTED), line);
 }

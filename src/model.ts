@@ -23,6 +23,8 @@ export type ChatMessage =
       readonly role: 'assistant';
       readonly content: string;
       readonly toolCalls?: readonly ToolCall[];
+      /** The turn was cut off before the model had ended it. Providers are not told. */
+      readonly interrupted?: true;
     }
   | { readonly role: 'tool'; readonly toolCallId: string; readonly content: string };
 

@@ -2,7 +2,10 @@ import type { Clock, TimerHandle } from './clock.ts';
 import { SessionHeldError } from './journal/errors.ts';
 import type { Journal } from './journal/journal.ts';
 import type { Log } from './log.ts';
-import { type LostBy, settleLostRun } from './ports/settle-lost-run.ts';
+import { parkedRuns } from './parked-runs.ts';
+import { type LostBy, type LostRunDeps, settleLostRun } from './ports/settle-lost-run.ts';
+import { Resumer, type ResumerDeps } from './resumer.ts';
+import { publicSessionId } from './session-key.ts';
 import type { StoredRun } from './stores/store.ts';
 
 /** Runs read from the index at a time, and settled side by side. */
@@ -27,11 +30,26 @@ export interface RecoveryDeps {
   readonly log: Log;
   /** Whether this process has the run. */
   readonly isLive: (runId: string) => boolean;
+  readonly recover: LostRunDeps['recover'];
+  readonly isIdempotent: LostRunDeps['isIdempotent'];
+  readonly resume: ResumerDeps['resume'];
+  readonly park: ParkPolicy;
+}
+
+/** Which parked runs come back when the process starts. */
+export interface ParkPolicy {
+  readonly resumeOnStart: boolean;
+  /** Runs that were brought back and live at a time. */
+  readonly resumeConcurrency: number;
 }
 
 export interface Recovery {
   /** A run of this process is over and the store did not take its end: that is tried again later. */
   add(runId: string): void;
+  /** Whether a run of this process is over and has no end in the store yet. */
+  has(runId: string): boolean;
+  /** Other processes have come or gone: what they left is looked for. Returns before that. */
+  look(): void;
   /** The store takes writes again, so what it refused is tried at once. Returns before that. */
   retry(): void;
   /** Begins nothing more. What is under way ends with the journal. */
@@ -45,6 +63,9 @@ export interface Recovery {
  * RC1. A run is settled only by who may write its session, so those of another process that lives
  *      are never touched: it holds their leases.
  * RC2. A run that this process has is passed over.
+ * RC3. Once, after the first round: parked runs come back whose last approval was decided and that did
+ *      not go on then, those that a process before this one lost and was to bring back, and with
+ *      `resumeOnStart` all that wait for nobody and were not parked by hand. A few live at a time.
  */
 export function startRecovery(deps: RecoveryDeps): Recovery {
   const rounds = new Rounds(deps);
@@ -54,6 +75,8 @@ export function startRecovery(deps: RecoveryDeps): Recovery {
 
 /** What one round came to. */
 class Tally {
+  /** Parked, and to go on now. */
+  readonly resumed: StoredRun[] = [];
   settled = 0;
   /** Their session is another process's until `freeAt` at the latest. */
   held = 0;
@@ -63,15 +86,19 @@ class Tally {
 
 class Rounds implements Recovery {
   readonly #deps: RecoveryDeps;
+  readonly #resumer: Resumer;
   /** Runs of this process whose end the store did not take. */
   readonly #unsettled = new Set<string>();
   #rounds = 0;
   #settled = 0;
+  #hasResumed = false;
   #state: 'working' | 'waiting' | 'idle' | 'stopped' = 'working';
   #timer: TimerHandle | undefined;
 
   constructor(deps: RecoveryDeps) {
     this.#deps = deps;
+    const { log, resume, park } = deps;
+    this.#resumer = new Resumer({ log, resume, concurrency: park.resumeConcurrency });
   }
 
   add(runId: string): void {
@@ -81,6 +108,17 @@ class Rounds implements Recovery {
       this.#unsettled.delete(oldest);
     this.#rounds = 0;
     if (this.#state === 'idle') this.#wait(RETRY_MS);
+  }
+
+  has(runId: string): boolean {
+    return this.#unsettled.has(runId);
+  }
+
+  look(): void {
+    if (this.#state !== 'idle') return;
+    this.#rounds = 0;
+    this.#state = 'working';
+    setImmediate(() => void this.next());
   }
 
   retry(): void {
@@ -94,6 +132,7 @@ class Rounds implements Recovery {
 
   stop(): void {
     this.#state = 'stopped';
+    this.#resumer.stop();
     this.#deps.clock.clearTimeout(this.#timer);
   }
 
@@ -102,6 +141,8 @@ class Rounds implements Recovery {
     this.#state = 'working';
     const tally = new Tally();
     await this.#settleAll(tally);
+    for (const run of oldestFirst(tally.resumed)) this.#resumer.add(run);
+    await this.#resumeParked();
     this.#settled += tally.settled;
     this.#rounds += 1;
     if (this.#stopped) return;
@@ -173,14 +214,30 @@ class Rounds implements Recovery {
     const { journal, clock, log, isLive } = this.#deps;
     if (isLive(run.runId)) return;
     const lostBy: LostBy = this.#unsettled.has(run.runId) ? 'store' : 'owner';
+    const { recover, isIdempotent } = this.#deps;
     try {
-      const won = await settleLostRun(run, { journal, clock, lostBy });
+      const fate = await settleLostRun(run, { journal, clock, lostBy, recover, isIdempotent });
       this.#unsettled.delete(run.runId);
-      if (!won) return;
+      if (fate === undefined) return;
       tally.settled += 1;
-      log.info({ run_id: run.runId, session_id: run.sessionId }, 'A lost run has been settled');
+      const session_id = publicSessionId(run.sessionId);
+      log.info({ run_id: run.runId, session_id, fate }, 'A lost run has been settled');
+      if (fate === 'resumed') tally.resumed.push(run);
     } catch (error) {
       this.#count(run, error, tally);
+    }
+  }
+
+  /** Once a process, when what was lost with the one before it has been parked. */
+  async #resumeParked(): Promise<void> {
+    if (this.#hasResumed || this.#stopped) return;
+    this.#hasResumed = true;
+    try {
+      const parked: StoredRun[] = [];
+      for await (const run of parkedRuns(this.#deps)) parked.push(run);
+      for (const run of oldestFirst(parked)) this.#resumer.add(run);
+    } catch (error) {
+      this.#deps.log.warn({ err: error }, 'Parked runs could not be listed');
     }
   }
 
@@ -194,3 +251,7 @@ class Rounds implements Recovery {
     }
   }
 }
+
+/** Ids are in the order of the starts; runs that waited for each other in a session do so again. */
+const oldestFirst = (runs: readonly StoredRun[]): readonly StoredRun[] =>
+  [...runs].sort((a, b) => (a.runId < b.runId ? -1 : 1));

@@ -5,7 +5,9 @@ import { type Clock, systemClock, type TimerHandle } from './clock.ts';
 import type { Config } from './config/config.ts';
 import { compose } from './compose.ts';
 import type { ShutdownOutcome, SupervisorHandle } from './handle.ts';
+import { secretsOf } from './config/redact.ts';
 import { createApp } from './http/app.ts';
+import { exposureWarning } from './http/auth/exposure.ts';
 import { createChatRoutes } from './http/chat/routes.ts';
 import { type HttpServer, listen } from './http/server.ts';
 import { SsePool } from './http/sse-pool.ts';
@@ -13,6 +15,7 @@ import { httpConfigOf } from './http-config.ts';
 import { type Ids, randomIds } from './ids.ts';
 import { LAST_FRAMES_MS, RUNS_MAX } from './limits.ts';
 import { createLog, type Log } from './log.ts';
+import { createRedactor, type Redact } from './redact-secrets.ts';
 import { createMemoryStore } from './stores/memory.ts';
 import { openSqliteStore } from './stores/sqlite.ts';
 import type { Store } from './stores/store.ts';
@@ -45,26 +48,34 @@ const STORE_FILE = 'runwarden.db';
  * when the store or the address cannot be had.
  */
 export async function startServer(config: Config, deps: ServerDeps = {}): Promise<RunningServer> {
-  const log = deps.log ?? createLog({ level: config.server.logLevel });
+  const secrets = secretsOf(config);
+  const log = deps.log ?? createLog({ level: config.server.logLevel, secrets });
   const clock = deps.clock ?? systemClock;
   const ids = deps.ids ?? randomIds;
   const store = deps.store ?? openStore(config);
   const doors = new Doors(log, clock);
   const { defaultAgent, shutdownTimeoutMs } = config.server;
+  const redact = createRedactor(secrets);
   const handle = compose({
+    redact,
     store,
     clock,
     ids,
     log,
     runsMax: RUNS_MAX,
+    recover: config.crash.recover,
+    park: config.park,
+    retention: config.journal,
     mcpConnectMs: config.timeouts.mcpConnectMs,
     graceMs: shutdownTimeoutMs,
     agents: (mcp) => buildAgents({ ...mcp, config, clock, log }),
     ...(defaultAgent !== undefined && { defaultAgent }),
     onShutdown: (fact) => doors.hear(fact),
   });
-  const http = await listenOrClose(config, { log, clock, ids, handle }, store);
+  const http = await listenOrClose(config, { log, clock, ids, handle, redact }, store);
   doors.open(http);
+  const exposed = exposureWarning(httpConfigOf(config), http.url);
+  if (exposed !== undefined) log.warn({ url: http.url }, exposed);
   const stopped = handle.stopped.then(async (outcome) => {
     await doors.close();
     return outcome;
@@ -81,7 +92,7 @@ function openStore({ journal, server }: Config): Store {
 /** An address that cannot be had must not leave the store's file locked. */
 async function listenOrClose(
   config: Config,
-  deps: { log: Log; clock: Clock; ids: Ids; handle: SupervisorHandle },
+  deps: { log: Log; clock: Clock; ids: Ids; handle: SupervisorHandle; redact: Redact },
   store: Store,
 ): Promise<HttpServer> {
   const httpConfig = httpConfigOf(config);

@@ -1,134 +1,179 @@
-import type { AnyActorRef } from 'xstate';
 import type { ShutdownOutput } from '../machines/shutdown.machine.ts';
 import type { Agent } from './agent.ts';
 import type { Clock } from './clock.ts';
-import {
-  AgentNotFoundError,
-  PolicyUnsupportedError,
-  ShuttingDownError,
-  TooManyRunsError,
-} from './errors.ts';
+import { type CommandContext, type CommandDeps, liveRun, NO_TENANT } from './commands/context.ts';
+import { decide } from './commands/decide.ts';
+import { chart, explain } from './commands/explain.ts';
+import { listApprovals } from './commands/inbox.ts';
+import { getSession, listRuns, listSessions } from './commands/lists.ts';
+import { hasTag, recordOf } from './commands/records.ts';
+import { resumeRun } from './commands/resume.ts';
+import { startRun } from './commands/start.ts';
+import { cancelRun, parkRun } from './commands/stop.ts';
+import { AgentNotFoundError } from './errors.ts';
 import type {
   AgentSummary,
   AgentTools,
+  ApprovalItem,
+  ApprovalListQuery,
   Decision,
   DecisionAnswer,
   DetachBecause,
+  Explanation,
   Health,
+  Page,
+  PageQuery,
+  ResumedRun,
+  ResumeOptions,
+  RunChart,
+  RunListQuery,
   RunRecord,
-  RunState,
+  SessionRecord,
   ShutdownOutcome,
   ShutdownPhase,
   StartedRun,
   StartRun,
   SupervisorHandle,
+  TenantLimits,
 } from './handle.ts';
-import type { Ids } from './ids.ts';
-import { LeaseLostError } from './journal/errors.ts';
-import type { Journal } from './journal/journal.ts';
-import type { RunJournal } from './journal/run-journal.ts';
-import type { Log } from './log.ts';
-import { RunScope } from './ports/run-scope.ts';
-import { liveRecord } from './facts/run-record.ts';
+import type { JournalReader } from './journal/reader.ts';
+import type { RunScope } from './ports/run-scope.ts';
+import { sessionKey } from './session-key.ts';
 import { reasonOf, type WatchedStore } from './stores/watched-store.ts';
-import type { SupervisorSystem } from './supervisor.ts';
 
-export interface HandleDeps {
-  readonly system: SupervisorSystem;
-  readonly agents: readonly Agent[];
-  readonly defaultAgent?: string;
-  readonly journal: Journal;
-  readonly store: WatchedStore;
-  readonly runsMax: number;
-  readonly clock: Clock;
-  readonly ids: Ids;
-  readonly log: Log;
+interface CancelOptions {
+  readonly message?: string;
 }
 
-/** The supervisor as HTTP, the console and library users know it: commands in, records out. */
+export interface HandleDeps
+  extends Omit<CommandDeps, 'agents' | 'starts' | 'resuming' | 'resumes'> {
+  readonly agents: readonly Agent[];
+  readonly defaultAgent?: string;
+  readonly store: WatchedStore;
+}
+
+/** What all views of one supervisor share. */
+interface Shared {
+  readonly deps: HandleDeps;
+  readonly commands: CommandDeps;
+  readonly stopped: Promise<ShutdownOutcome>;
+}
+
+/**
+ * The supervisor as HTTP, the console and library users know it: commands in, records out. Each view
+ * is one tenant's; the first one is that of a server without tenants.
+ */
 export class Supervisor implements SupervisorHandle {
-  readonly journal: Journal;
+  readonly journal: JournalReader;
   readonly agents: readonly AgentSummary[];
   readonly defaultAgent?: string;
   readonly stopped: Promise<ShutdownOutcome>;
-  readonly #deps: HandleDeps;
-  readonly #agents: ReadonlyMap<string, Agent>;
+  readonly #shared: Shared;
+  readonly #context: CommandContext;
 
-  constructor(deps: HandleDeps) {
-    this.#deps = deps;
-    this.journal = deps.journal;
+  private constructor(shared: Shared, tenant: TenantLimits) {
+    const { deps, commands, stopped } = shared;
+    this.#shared = shared;
+    this.#context = { ...commands, tenant };
+    this.journal = tenantJournal(deps.journal, tenant.tenant);
     this.agents = deps.agents.map((agent) => agent.summary);
-    this.#agents = new Map(deps.agents.map((agent) => [agent.summary.id, agent]));
     if (deps.defaultAgent !== undefined) this.defaultAgent = deps.defaultAgent;
-    this.stopped = deps.system.stopped.then((output) => toOutcome(output));
+    this.stopped = stopped;
+  }
+
+  static create(deps: HandleDeps): Supervisor {
+    const agents = new Map(deps.agents.map((agent) => [agent.summary.id, agent]));
+    const commands = {
+      ...deps,
+      agents,
+      starts: new Map(),
+      resuming: new Set<string>(),
+      resumes: new Map(),
+    };
+    const stopped = deps.system.stopped.then((output) => toOutcome(output));
+    return new Supervisor({ deps, commands, stopped }, NO_TENANT);
   }
 
   get accepting(): boolean {
-    return this.#deps.system.accepting;
+    return this.#context.system.accepting;
   }
 
   get phase(): ShutdownPhase {
-    return this.#deps.system.phase;
+    return this.#context.system.phase;
   }
 
-  async start(command: StartRun): Promise<StartedRun> {
-    const agent = this.#admissible(command);
-    const runId = this.#deps.ids.run();
-    const scope = await this.#openScope(runId, agent, command);
-    this.#submit(scope);
-    this.#recordStart(scope);
-    await scope.journal.flushed();
-    const { sessionId, firstSeq } = scope;
-    return { runId, sessionId, seq: firstSeq, liveness: command.liveness };
+  forTenant(tenant: TenantLimits): Supervisor {
+    return new Supervisor(this.#shared, tenant);
   }
 
-  async cancel(
-    runId: string,
-    { message }: { readonly message?: string },
-  ): Promise<RunRecord | undefined> {
-    const scope = this.#deps.system.scopes.get(runId);
-    if (scope === undefined) return this.record(runId);
-    await this.#recordStop(scope);
-    this.#deps.system.tellRun(runId, {
-      type: 'run.stop',
-      cause: { kind: 'external', ...(message !== undefined && { message }) },
-    });
-    return this.record(runId);
+  start(command: StartRun): Promise<StartedRun> {
+    return startRun(this.#context, command);
+  }
+
+  cancel(runId: string, { message }: CancelOptions): Promise<RunRecord | undefined> {
+    return cancelRun(this.#context, runId, message);
+  }
+
+  park(runId: string): Promise<RunRecord | undefined> {
+    return parkRun(this.#context, runId);
+  }
+
+  resume(runId: string, options: ResumeOptions = {}): Promise<ResumedRun | undefined> {
+    return resumeRun(this.#context, runId, { ...options, onBusy: 'reject' });
   }
 
   decide(decisionId: string, decision: Decision): Promise<DecisionAnswer> {
-    return this.#deps.system.desk.decide(decisionId, decision);
+    return decide(this.#context, decisionId, decision);
   }
 
   claim(runId: string, observerId: string): boolean {
-    const run = this.#deps.system.run(runId);
-    if (run === undefined || !run.getSnapshot().hasTag('claimable')) return false;
+    const run = this.#mine(runId) && this.#context.system.run(runId);
+    if (run === undefined || !hasTag(run, 'claimable')) return false;
     const observer = { id: observerId, presence: false };
-    this.#deps.system.tellRun(runId, { type: 'claim.attach', observer });
+    this.#context.system.tellRun(runId, { type: 'claim.attach', observer });
     return true;
   }
 
   release(runId: string, observerId: string, because: DetachBecause = 'released'): void {
-    this.#deps.system.tellRun(runId, { type: 'claim.detach', observerId, because });
+    if (this.#mine(runId) === undefined) return;
+    this.#context.system.tellRun(runId, { type: 'claim.detach', observerId, because });
   }
 
   onLost(runId: string, fn: () => void): () => void {
-    return this.#deps.system.scopes.get(runId)?.onLost(fn) ?? (() => {});
+    return this.#mine(runId)?.onLost(fn) ?? (() => {});
   }
 
   observe(runId: string, change: 1 | -1): void {
-    const scope = this.#deps.system.scopes.get(runId);
+    const scope = this.#mine(runId);
     if (scope !== undefined) scope.observers += change;
   }
 
-  async record(runId: string): Promise<RunRecord | undefined> {
-    const live = this.#liveRecord(runId);
-    const scope = this.#deps.system.scopes.get(runId);
-    // Readers hear of the end before the run itself does, and what they ask next must not contradict.
-    if (live !== undefined && scope?.journal.settled !== true) return live;
-    const stored = await this.journal.getRecord(runId);
-    if (stored?.settledSeq === undefined && live !== undefined) return live;
-    return stored === undefined ? undefined : (JSON.parse(stored.record) as RunRecord);
+  record(runId: string): Promise<RunRecord | undefined> {
+    return recordOf(this.#context, runId);
+  }
+
+  listRuns(query: RunListQuery): Promise<Page<RunRecord>> {
+    return listRuns(this.#context, query);
+  }
+
+  getSession(sessionId: string): Promise<SessionRecord | undefined> {
+    return getSession(this.#context, sessionId);
+  }
+
+  listSessions(query: PageQuery): Promise<Page<SessionRecord>> {
+    return listSessions(this.#context, query);
+  }
+
+  listApprovals(query: ApprovalListQuery): Promise<Page<ApprovalItem>> {
+    return listApprovals(this.#context, query);
+  }
+
+  explain(runId: string): Promise<Explanation | undefined> {
+    return explain(this.#context, runId);
+  }
+
+  chart(runId: string, atSeq?: number): Promise<RunChart | undefined> {
+    return chart(this.#context, runId, atSeq);
   }
 
   tools(
@@ -136,123 +181,54 @@ export class Supervisor implements SupervisorHandle {
     requestHeaders: Readonly<Record<string, string>>,
     signal: AbortSignal,
   ): Promise<AgentTools> {
-    const found = this.#agents.get(agent);
+    const found = this.#context.agents.get(agent);
     if (found === undefined) return Promise.reject(new AgentNotFoundError(agent));
     return found.listTools(requestHeaders, signal);
   }
 
   async health(): Promise<Health> {
-    const ping = await pingStore(this.#deps.store, this.#deps.clock);
-    return {
-      status: ping.ok ? 'healthy' : 'degraded',
-      store: { backend: this.#deps.store.backend, ping },
-    };
+    const { store, clock } = this.#shared.deps;
+    const ping = await pingStore(store, clock);
+    return { status: ping.ok ? 'healthy' : 'degraded', store: { backend: store.backend, ping } };
   }
 
   trackRequest(): () => void {
-    this.#deps.system.send({ type: 'request.begin' });
+    const { system } = this.#context;
+    system.send({ type: 'request.begin' });
     let open = true;
     return () => {
-      if (open) this.#deps.system.send({ type: 'request.end' });
+      if (open) system.send({ type: 'request.end' });
       open = false;
     };
   }
 
   shutdown(signal: 'SIGINT' | 'SIGTERM'): void {
-    this.#deps.system.send({ type: 'shutdown.signal', signal });
+    this.#context.system.send({ type: 'shutdown.signal', signal });
   }
 
-  #liveRecord(runId: string): RunRecord | undefined {
-    const scope = this.#deps.system.scopes.get(runId);
-    const run = this.#deps.system.run(runId);
-    if (scope === undefined || run === undefined || scope.settled) return undefined;
-    return liveRecord(scope, stateOf(run));
+  /** Resumes a parked run of any tenant, as recovery does; `over` when the new run has let go. */
+  async resumeOfTenant(runId: string, tenant: string): Promise<{ readonly over: Promise<void> }> {
+    const context = { ...this.#context, tenant: { ...NO_TENANT, tenant } };
+    const resumed = await resumeRun(context, runId, { onBusy: 'enqueue' });
+    const scope = resumed && context.system.scopes.get(resumed.runId);
+    return { over: scope?.over ?? Promise.resolve() };
   }
 
-  #admissible(command: StartRun): Agent {
-    if (!this.accepting) throw new ShuttingDownError();
-    const agent = this.#agents.get(command.agent);
-    if (agent === undefined) throw new AgentNotFoundError(command.agent);
-    const { policy, graceMs } = command.liveness;
-    if (policy !== 'cancel' || graceMs !== 0) throw new PolicyUnsupportedError(policy);
-    return agent;
-  }
-
-  async #openScope(runId: string, agent: Agent, command: StartRun): Promise<RunScope> {
-    const { system, clock, log } = this.#deps;
-    const journal = await this.journal.openRun(command.sessionId, runId);
-    const scope = new RunScope({ runId, agent, command, journal, clock, log, desk: system.desk });
-    this.#watchStore(scope, journal);
-    system.scopes.add(scope);
-    return scope;
-  }
-
-  /** A run that cannot keep its record stops; it never pretends. */
-  #watchStore(scope: RunScope, journal: RunJournal): void {
-    journal.onFailure((error) => {
-      const lost = error instanceof LeaseLostError;
-      this.#deps.system.tellRun(scope.runId, {
-        type: 'run.stop',
-        cause: lost ? { kind: 'lease_lost' } : { kind: 'error', failure: STORE_LOST },
-      });
-    });
-  }
-
-  /**
-   * The store knows of the run from its first entry on, so that a process after this one can settle
-   * it. What moves with time is known here alone.
-   */
-  #recordStart(scope: RunScope): void {
-    const record: RunRecord = { ...liveRecord(scope, 'running'), deadlines: [] };
-    scope.journal.record(JSON.stringify(record));
-  }
-
-  #submit(scope: RunScope): void {
-    const { command, runId, agent } = scope;
-    const refusal = this.#deps.system.submit({
-      runId,
-      liveness: command.liveness,
-      limits: limitsFor(command, agent),
-      firstClaim: command.claim ? { id: command.claim.observerId, presence: false } : null,
-    });
-    if (refusal === undefined) return;
-    this.#deps.system.scopes.remove(scope);
-    void scope.journal.release();
-    throw refusal === 'full' ? new TooManyRunsError(this.#deps.runsMax) : new ShuttingDownError();
-  }
-
-  /** A stop is durable before it is signalled (INV-11): a store that refuses it stops nothing. */
-  async #recordStop(scope: RunScope): Promise<void> {
-    const run = this.#deps.system.run(scope.runId);
-    // The run's last record may be stored already, and nothing may come after it.
-    if (run === undefined || scope.settled || scope.journal.settled) return;
-    const record = JSON.stringify({ ...liveRecord(scope, stateOf(run)), state: 'stopping' });
-    await this.journal.putRecord(scope.runId, scope.sessionId, record);
+  #mine(runId: string): RunScope | undefined {
+    return liveRun(this.#context, runId);
   }
 }
 
-const STORE_LOST = {
-  code: 'store_unavailable',
-  message: 'The run could not keep its record.',
-  retryable: true,
-} as const;
-
-/** A caller that does not stream sees no first chunk and no silence (decision 7). */
-function limitsFor({ streaming, timeoutMs }: StartRun, { limits }: Agent) {
+/** A tenant's sessions under the ids that the tenant knows. */
+function tenantJournal(journal: JournalReader, tenant: string): JournalReader {
+  if (tenant === '') return journal;
+  const key = (sessionId: string) => sessionKey(tenant, sessionId);
   return {
-    ...limits,
-    ...(!streaming && { firstChunkMs: 0, inactivityMs: 0 }),
-    ...(timeoutMs !== undefined && { totalMs: timeoutMs }),
+    follow: (options, sink) =>
+      journal.follow({ ...options, sessionId: key(options.sessionId) }, sink),
+    head: (sessionId) => journal.head(key(sessionId)),
+    read: (sessionId, from, limit) => journal.read(key(sessionId), from, limit),
   };
-}
-
-/** The state outsiders know, from the chart's tags: state paths may change. */
-function stateOf(run: AnyActorRef): RunState {
-  const snapshot: { hasTag(tag: string): boolean } = run.getSnapshot();
-  if (snapshot.hasTag('stopping') || snapshot.hasTag('settling')) return 'stopping';
-  if (snapshot.hasTag('input-required')) return 'waiting';
-  if (snapshot.hasTag('running')) return 'running';
-  return snapshot.hasTag('preparing') ? 'preparing' : 'queued';
 }
 
 /** A store that answers and takes nothing is not well. */

@@ -3,13 +3,14 @@ import type { ModelProvider } from './model.ts';
 import type { Tool, ToolSource } from './tool.ts';
 import type { Clock } from './clock.ts';
 import { nearest } from './config/nearest.ts';
-import { PARALLEL_TOOLS, TURN_DEPTH, ZERO_SAYS } from './config/ranges.ts';
+import { PARALLEL_TOOLS, RESUME_CONCURRENCY, TURN_DEPTH, ZERO_SAYS } from './config/ranges.ts';
 import { type Range, SECONDS_MAX, type ZeroSeconds } from './config/values.ts';
 import { SupervisorError } from './errors.ts';
 import { compileGlob, GlobSyntaxError } from './hitl/glob.ts';
 import type { Ids } from './ids.ts';
 import { TURNS_BEYOND_DEPTH } from './limits.ts';
 import type { Log } from './log.ts';
+import type { RetentionLimits } from './retention.ts';
 import type { Store } from './stores/store.ts';
 
 /** An agent of one's own: a model (or a generator, by `modelFromGenerator`) and its tools. */
@@ -29,6 +30,10 @@ export interface AgentDefinition {
   readonly approvalTimeoutMs?: number;
   /** Bound of one tool execution, in milliseconds; 0 leaves it to the step. */
   readonly toolTimeoutMs?: number;
+  /** False: a run of it cannot go on in another process, so a start under park is refused. */
+  readonly canPark?: boolean;
+  /** Globset patterns over tools that may be executed again when a crash has cut them off. */
+  readonly idempotentTools?: readonly string[];
   /** What is left out has the configuration's default. */
   readonly limits?: Partial<RunLimits>;
 }
@@ -44,6 +49,14 @@ export interface SupervisorOptions {
   readonly runsMax?: number;
   /** The grace of a shutdown in milliseconds; 0 is none. */
   readonly graceMs?: number;
+  /** What becomes of runs that were at work when their process was lost; `fail` when left out. */
+  readonly recover?: 'fail' | 'resume';
+  /** Parked runs that wait for nobody come back when the supervisor is made. */
+  readonly resumeOnStart?: boolean;
+  /** How many at a time; 4 when left out. */
+  readonly resumeConcurrency?: number;
+  /** What the store lets go of; nothing when left out. */
+  readonly retention?: Partial<RetentionLimits>;
 }
 
 /** The longest wait that fits a timer: what the configuration allows too. */
@@ -64,12 +77,15 @@ const LIMITS: Readonly<Record<keyof RunLimits, Check>> = {
   totalMs: duration(ZERO_SAYS.totalMs),
   toolStopGraceMs: duration(ZERO_SAYS.toolStopGraceMs),
   releaseMs: duration(ZERO_SAYS.releaseMs),
+  parkMs: duration('refused'),
   turnsMax: count({ min: 1, max: TURN_DEPTH.max + TURNS_BEYOND_DEPTH }),
   parallelToolsMax: count(PARALLEL_TOOLS),
   attemptsMax: count({ min: 1, max: 100 }),
 };
 
 const runsMax = count({ min: 1, max: Number.MAX_SAFE_INTEGER });
+const resumeConcurrency = count(RESUME_CONCURRENCY);
+const amount = count({ min: 0, max: Number.MAX_SAFE_INTEGER });
 const graceMs = duration(ZERO_SAYS.shutdownTimeoutMs);
 const toolTimeoutMs = duration(ZERO_SAYS.toolMs);
 const approvalTimeoutMs = duration(ZERO_SAYS.approvalMs, APPROVAL_MS_MAX);
@@ -82,6 +98,9 @@ export function checkOptions(options: SupervisorOptions): void {
   const problems = [
     ...wrong('runsMax', options.runsMax, runsMax),
     ...wrong('graceMs', options.graceMs, graceMs),
+    ...wrong('recover', options.recover, oneOf('fail', 'resume')),
+    ...wrong('resumeConcurrency', options.resumeConcurrency, resumeConcurrency),
+    ...retentionProblems(options.retention ?? {}),
     ...twice(options.agents.map(({ id }) => id)).map((id) => `Two agents have the id "${id}".`),
     ...options.agents.flatMap((agent, at) =>
       agentProblems(agent).map((problem) => `Agent ${nameOf(agent, at)}: ${problem}`),
@@ -100,7 +119,8 @@ function agentProblems(agent: AgentDefinition): string[] {
     ...wrong('toolTimeoutMs', agent.toolTimeoutMs, toolTimeoutMs),
     ...limitProblems(agent.limits ?? {}),
     ...toolProblems(agent),
-    ...(agent.requireApproval ?? []).flatMap(globProblems),
+    ...(agent.requireApproval ?? []).flatMap((glob) => globProblems('requireApproval', glob)),
+    ...(agent.idempotentTools ?? []).flatMap((glob) => globProblems('idempotentTools', glob)),
   ];
 }
 
@@ -130,14 +150,20 @@ function toolProblems({ tools = [], toolSource }: AgentDefinition): string[] {
   ];
 }
 
-function globProblems(glob: string): string[] {
+function globProblems(field: string, glob: string): string[] {
   try {
     compileGlob(glob);
     return [];
   } catch (error) {
     if (!(error instanceof GlobSyntaxError)) throw error;
-    return [`requireApproval has "${glob}", which ${error.message}. Write a glob: "delete_*".`];
+    return [`${field} has "${glob}", which ${error.message}. Write a glob: "delete_*".`];
   }
+}
+
+function retentionProblems(retention: Partial<RetentionLimits>): string[] {
+  return Object.entries(retention).flatMap(([name, value]) =>
+    problem(`retention.${name}`, value, amount),
+  );
 }
 
 /** A field that may be left out. */
@@ -168,6 +194,11 @@ function count({ min, max }: Range): Check {
     const isWhole = typeof value === 'number' && Number.isInteger(value);
     return isWhole && value >= min && value <= max ? undefined : remedy;
   };
+}
+
+function oneOf(...known: readonly string[]): Check {
+  const remedy = `Use ${known.map((value) => `"${value}"`).join(' or ')}.`;
+  return (value) => (known.includes(value as string) ? undefined : remedy);
 }
 
 const isName = (value: unknown): boolean => typeof value === 'string' && value.trim() !== '';

@@ -1,5 +1,5 @@
 import { type AnyActorRef, createActor, fromPromise } from 'xstate';
-import type { RunEvent } from '../machines/run.contract.ts';
+import type { RunEvent, RunInput } from '../machines/run.contract.ts';
 import type {
   ShutdownEmitted,
   ShutdownInput,
@@ -7,7 +7,12 @@ import type {
 } from '../machines/shutdown.machine.ts';
 import { shutdownMachine } from '../machines/shutdown.machine.ts';
 import { poolOf } from '../machines/pool.ts';
-import { type SupervisorEvent, supervisorMachine } from '../machines/supervisor.machine.ts';
+import type { BusyStrategy, SessionEmitted } from '../machines/session.machine.ts';
+import {
+  type RejectedBecause,
+  type SupervisorEvent,
+  supervisorMachine,
+} from '../machines/supervisor.machine.ts';
 import { ApprovalDesk } from './hitl/approval-desk.ts';
 import type { Clock } from './clock.ts';
 import { createFeed, type SystemFact } from './feed.ts';
@@ -19,7 +24,10 @@ import type { Log } from './log.ts';
 import type { McpConnections, McpPorts } from './mcp/ports.ts';
 import { abandonRun } from './ports/abandon-run.ts';
 import { provideRunPorts } from './ports/run-ports.ts';
+import { ShuttingDownError } from './errors.ts';
 import { type RunScope, RunScopes } from './ports/run-scope.ts';
+import { GuardNotes } from './transitions/guard-notes.ts';
+import { type Place, SessionPlaces } from './session-places.ts';
 
 export interface SystemOptions {
   readonly journal: Journal;
@@ -30,6 +38,8 @@ export interface SystemOptions {
   readonly random: () => number;
   /** Live runs at once; one more is refused. */
   readonly runsMax: number;
+  /** Runs that may wait for one session. */
+  readonly queueMax: number;
   readonly shutdown: ShutdownInput;
   readonly drainToolGraceMs: number;
   /** The last of shutdown: the journal, the logs. Bounded by the chart. */
@@ -49,18 +59,21 @@ export class SupervisorSystem {
   readonly desk: ApprovalDesk;
   readonly #options: SystemOptions;
   readonly #root;
-  readonly #refusals = new Map<string, 'full' | 'draining'>();
+  readonly #refusals = new Map<string, RejectedBecause>();
+  readonly #places = new SessionPlaces((runId, event) => this.tellRun(runId, event));
   /** Runs that lost their chart and are being ended without it. */
   readonly #abandoning = new Set<Promise<void>>();
   #phase: ShutdownPhase = 'serving';
 
   constructor(options: SystemOptions) {
     this.#options = options;
-    this.scopes = new RunScopes(options.onUnsettled);
+    this.scopes = new RunScopes((scope) => this.#released(scope));
     this.desk = new ApprovalDesk((runId, event) => this.tellRun(runId, event));
-    this.#root = createActor(this.#machine(), {
+    const guardNotes = new GuardNotes();
+    this.#root = createActor(this.#machine(guardNotes), {
       input: {
         runsMax: options.runsMax,
+        queueMax: options.queueMax,
         shutdown: options.shutdown,
         drainToolGraceMs: options.drainToolGraceMs,
       },
@@ -68,6 +81,7 @@ export class SupervisorSystem {
       inspect: createFeed({
         scopes: this.scopes,
         log: options.log,
+        guardNotes,
         onSystemFact: (fact, actor) => this.#hear(fact, actor),
       }),
     });
@@ -136,17 +150,51 @@ export class SupervisorSystem {
     this.send({ type: 'run.tell', runId, event });
   }
 
-  /** Submits a run; answers why it was refused, if it was. */
-  submit(input: Extract<SupervisorEvent, { type: 'run.submit' }>['input']) {
-    this.send({ type: 'run.submit', input });
-    const refusal = this.#refusals.get(input.runId);
-    this.#refusals.delete(input.runId);
+  /**
+   * Asks for a place in a session's order. A run that lives beside all others needs none while nobody
+   * else of the session has asked. Who has been given one, or was refused, must {@link leave}.
+   */
+  ask(sessionKey: string, runId: string, strategy: BusyStrategy): Place {
+    const others = [...this.scopes.inSession(sessionKey)].map((scope) => scope.runId);
+    if (strategy === 'parallel' && !this.#hasOrder(sessionKey)) return { kind: 'admitted' };
+    const event = { type: 'session.ask', runId, strategy, others } as const;
+    this.send({ type: 'session.tell', sessionKey, event });
+    const place = this.#places.get(runId);
+    if (place === undefined) throw new ShuttingDownError();
+    return place;
+  }
+
+  /** A run that asked is over, or came to nothing. */
+  leave(sessionKey: string, runId: string): void {
+    this.#places.forget(runId);
+    if (!this.#hasOrder(sessionKey)) return;
+    this.send({ type: 'session.tell', sessionKey, event: { type: 'session.left', runId } });
+  }
+
+  /** Submits a run that has its place; answers why it was refused, if it was. */
+  submit(input: RunInput, tenant: { readonly live: number; readonly max: number }) {
+    const { runId } = input;
+    const waits = this.#places.get(runId)?.kind === 'queued';
+    this.send({ type: 'run.submit', input, waits, tenant });
+    const refusal = this.#refusals.get(runId);
+    this.#refusals.delete(runId);
+    if (refusal === undefined) this.#places.arrived(runId);
     return refusal;
   }
 
-  #machine() {
+  /** Whether a chart keeps the session's order. */
+  #hasOrder(sessionKey: string): boolean {
+    return this.#child('sessions')?.getSnapshot().actors.has(sessionKey) === true;
+  }
+
+  #released(scope: RunScope): void {
+    this.leave(scope.sessionKey, scope.runId);
+    if (!scope.settled) this.#options.onUnsettled(scope.runId);
+  }
+
+  #machine(guardNotes: GuardNotes) {
     const { mcp, flush } = this.#options;
-    const runs = provideRunPorts({ ...this.#options, scopes: this.scopes });
+    const runs = provideRunPorts({ ...this.#options, scopes: this.scopes, guardNotes });
     return supervisorMachine.provide({
       actors: {
         runs: poolOf('runs', runs),
@@ -157,12 +205,14 @@ export class SupervisorSystem {
   }
 
   /** Undefined once the supervisor has ended: its children go with it. */
-  #child(id: 'runs' | 'mcpServers'): AnyActorRef | undefined {
+  #child(id: 'runs' | 'sessions' | 'mcpServers'): AnyActorRef | undefined {
     const children: Record<string, AnyActorRef | undefined> = this.#root.getSnapshot().children;
     return children[id];
   }
 
   #hear(fact: SystemFact, actor: AnyActorRef): void {
+    // By what it says: a session's id may be anything.
+    if (fact.type.startsWith('session.')) return this.#places.hear(fact as SessionEmitted);
     switch (actor.id) {
       case 'runs':
         return this.#hearOfRun(fact as PoolFact);
@@ -219,7 +269,7 @@ export class SupervisorSystem {
 
 interface Rejection {
   readonly runId: string;
-  readonly reason: 'full' | 'draining';
+  readonly reason: RejectedBecause;
 }
 
 type PoolFact =

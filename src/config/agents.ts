@@ -7,7 +7,7 @@ import { nearest } from './nearest.ts';
 /** Tables that say something about an agent, so a file that has one needs an `[agent]`. */
 const AGENT_TABLES = ['mcp', 'hitl', 'tools', 'orchestration'] as const;
 
-/** In a directory, a file may hold `[runtime]` alone. */
+/** In a directory, a file may hold `[runtime]` and `[auth]` alone. */
 export function missingAgents(documents: readonly ConfigDocument[]): readonly ConfigIssue[] {
   const read = documents.filter(({ toml }) => toml !== undefined);
   const anyAgent = documents.some(({ toml }) => toml === undefined || toml.agent !== undefined);

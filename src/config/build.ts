@@ -1,8 +1,10 @@
 import { resolve } from 'node:path';
+import type { AuthConfig } from '../auth.ts';
 import type { LogLevel } from '../log.ts';
 import type {
   AgentConfig,
   Config,
+  JournalConfig,
   ServerConfig,
   TimeoutConfig,
   ToolLimitConfig,
@@ -18,26 +20,43 @@ import type { SettingValues } from './settings.ts';
 export interface BuildInput {
   readonly values: SettingValues;
   readonly tools: readonly ToolLimitConfig[];
+  readonly auth: AuthConfig | undefined;
   readonly agents: readonly AgentConfig[];
   readonly flags: Flags;
   readonly cwd: string;
 }
 
 /** Puts the pieces together. Called only when every one of them was read without an issue. */
-export function buildConfig({ values, tools, agents, flags, cwd }: BuildInput): Config {
+export function buildConfig(input: BuildInput): Config {
+  const { values, tools, auth, agents, flags, cwd } = input;
   return {
     server: serverConfig(values, flags, cwd),
     timeouts: timeoutConfig(values),
     parallelToolsMax: values.parallelToolsMax,
     tools,
-    journal: { store: values.store, durability: values.durability },
+    journal: journalConfig(values),
     liveness: {
-      chat: { policy: 'cancel', graceMs: 0 },
-      headless: { policy: 'cancel', graceMs: 0 },
+      chat: { policy: values.chatPolicy, graceMs: values.chatGraceMs },
+      headless: { policy: values.headlessPolicy, graceMs: values.headlessGraceMs },
     },
-    // Front ends send a title request under the chat's own id while the chat still runs.
-    onBusy: { chat: 'parallel', headless: 'reject' },
+    onBusy: { chat: values.chatOnBusy, headless: values.headlessOnBusy },
+    crash: { recover: values.recover },
+    park: {
+      resumeOnStart: values.resumeOnStart,
+      resumeConcurrency: values.resumeConcurrency,
+    },
+    ...present({ auth }),
     agents,
+  };
+}
+
+function journalConfig(values: SettingValues): JournalConfig {
+  return {
+    store: values.store,
+    durability: values.durability,
+    retentionMs: values.retentionMs,
+    sessionBytesMax: values.sessionBytesMax,
+    totalBytesMax: values.totalBytesMax,
   };
 }
 

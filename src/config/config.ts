@@ -1,7 +1,10 @@
 import type { Liveness, RunLimits } from '../../machines/vocabulary.ts';
+import type { AuthConfig } from '../auth.ts';
 import type { BusyStrategy } from '../handle.ts';
 import type { LogLevel } from '../log.ts';
 import type { McpServerConfig } from '../mcp/server-config.ts';
+
+export type { AuthConfig, AuthScope, TenantLimitsConfig } from '../auth.ts';
 
 /**
  * Everything the server was told, resolved once before anything starts: flag, else environment,
@@ -18,6 +21,10 @@ export interface Config {
   readonly journal: JournalConfig;
   readonly liveness: PerSeam<Liveness>;
   readonly onBusy: PerSeam<BusyStrategy>;
+  readonly crash: CrashConfig;
+  readonly park: ParkConfig;
+  /** Absent: the server is open. */
+  readonly auth?: AuthConfig;
   /** At least one, ids unique, in load order. */
   readonly agents: readonly AgentConfig[];
 }
@@ -76,12 +83,30 @@ export interface ToolLimitConfig {
   readonly glob: string;
   /** 0 leaves the call to the step's deadline alone. Absent: `timeouts.toolMs`. */
   readonly timeoutMs?: number;
+  /** After a crash a call that had started may be executed again. */
+  readonly idempotent: boolean;
+}
+
+export interface CrashConfig {
+  /** What becomes of a run that was at work when its process was lost, under continue or park. */
+  readonly recover: 'fail' | 'resume';
+}
+
+export interface ParkConfig {
+  /** Resume parked runs when the process starts, those that wait for a person excepted. */
+  readonly resumeOnStart: boolean;
+  readonly resumeConcurrency: number;
 }
 
 export interface JournalConfig {
   readonly store: 'sqlite' | 'memory';
   /** `process` survives a killed process, `power` a power cut too. */
   readonly durability: 'process' | 'power';
+  /** Entries and records older than this go; 0 keeps them. */
+  readonly retentionMs: number;
+  /** Characters of JSON that one session, or all together, may hold; 0 is no limit. */
+  readonly sessionBytesMax: number;
+  readonly totalBytesMax: number;
 }
 
 export interface AgentConfig {

@@ -104,7 +104,8 @@ const isTableOrTables = (value: unknown): boolean =>
 
 function rootAdvice(key: string): string {
   const close = nearest(key, ROOT_KEYS);
-  const known = 'Known tables: [agent], [mcp], [hitl], [runtime], [tools], [orchestration].';
+  const known =
+    'Known tables: [agent], [mcp], [hitl], [runtime], [auth], [tools], [orchestration].';
   return close === undefined ? known : `Did you mean "${close}"?`;
 }
 

@@ -61,11 +61,15 @@ export function refusedVariables(env: Environment): readonly ConfigIssue[] {
 }
 
 const OWN_PREFIX = 'RUNWARDEN_';
+
+/** The operators' commands read them; a server that is started in the same shell does not. */
+const OF_COMMANDS = ['RUNWARDEN_URL', 'RUNWARDEN_API_KEY'];
 const OTLP = 'OTEL_EXPORTER_OTLP_ENDPOINT';
 
 /** Variables that look as if they were meant for us and have no effect. */
 export function strayVariables(env: Environment): readonly ConfigIssue[] {
-  const known: readonly string[] = Object.values(SETTINGS).flatMap((setting) => setting.env);
+  const settings = Object.values(SETTINGS).flatMap((setting) => setting.env);
+  const known: readonly string[] = [...settings, ...OF_COMMANDS];
   const stray = Object.keys(env).filter(
     (key) => key.startsWith(OWN_PREFIX) && !known.includes(key),
   );

@@ -1,3 +1,4 @@
+import { mergeAccess } from './access.ts';
 import { duplicateIds, missingAgents, unknownDefault } from './agents.ts';
 import { buildConfig, type PlacedAgent, toAgent } from './build.ts';
 import type { Config } from './config.ts';
@@ -43,6 +44,7 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
   const { sources, defaultAgent } = sourcesOf(options, env);
   const documents = sources.map((source) => readDocument(source, env));
   const runtime = mergeRuntime(documents);
+  const access = mergeAccess(documents);
   const settings = resolveSettings(options.flags, env, runtime);
   const placed = documents.flatMap((document) => toAgent(document, options.nowMs) ?? []);
   const warnings = [...strayVariables(env), ...documents.flatMap((document) => document.warnings)];
@@ -52,12 +54,14 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
     ...settings.issues,
     ...documents.flatMap((document) => document.issues),
     ...runtime.issues,
+    ...access.issues,
     ...agentIssues({ documents, placed, settings, options, env }),
   ];
   if (issues.length > 0) throw new ConfigError(issues, warnings);
   const config = buildConfig({
     values: { ...settings.values, defaultAgent: settings.values.defaultAgent ?? defaultAgent },
     tools: runtime.tools,
+    auth: access.auth,
     agents: placed.map(({ agent }) => agent),
     flags: options.flags,
     cwd: options.cwd,

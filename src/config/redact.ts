@@ -1,13 +1,15 @@
 import { inspect } from 'node:util';
 import { REDACTED } from '../log.ts';
+import type { AuthKeyConfig } from '../auth.ts';
 import type { AgentConfig, Config } from './config.ts';
 
 /**
  * Freezes a configuration to its last leaf and makes it print without its secrets: API keys,
- * header values, environment values, arguments of commands and what a URL carries beside its
- * address. Reading a field still gives the real value.
+ * header values, environment values, arguments of commands, hashes of keys and what a URL carries
+ * beside its address. Reading a field still gives the real value.
  */
 export function sealed(config: Config): Config {
+  for (const key of config.auth?.keys ?? []) hide(key, hiddenKey);
   for (const agent of config.agents) {
     hide(agent.llm, hiddenLlm);
     for (const server of agent.mcp.servers) hide(server, hiddenServer);
@@ -21,6 +23,8 @@ function hide<T extends object>(target: T, shown: (target: T) => object): void {
   Object.defineProperty(target, 'toJSON', { value });
   Object.defineProperty(target, inspect.custom, { value });
 }
+
+const hiddenKey = (key: AuthKeyConfig): object => ({ ...key, hash: REDACTED });
 
 type Server = AgentConfig['mcp']['servers'][number];
 
@@ -58,14 +62,16 @@ export function plainUrl(url: string): string {
 }
 
 /** Every value that no log line may show, for {@link createLog}. */
-export function secretsOf({ agents }: Config): readonly string[] {
+export function secretsOf({ agents, auth }: Config): readonly string[] {
   const found = agents.flatMap((agent) => [
     ...(agent.llm.provider === 'openai'
       ? [agent.llm.apiKey, ...urlSecrets(agent.llm.baseUrl)]
       : []),
     ...agent.mcp.servers.flatMap(serverSecrets),
   ]);
-  return [...new Set(found)];
+  // A hash gives a key away to whoever guesses it, should somebody have chosen a short one.
+  const hashes = auth?.keys.map(({ hash }) => hash) ?? [];
+  return [...new Set([...found, ...hashes])];
 }
 
 const SECRET_NAME = /key|token|secret|passw|auth|credential/i;

@@ -7,6 +7,8 @@ export function oddities(config: Config, placed: readonly PlacedAgent[]): readon
   return [
     ...unreachable(config),
     ...openToOthers(config),
+    ...forgetful(config),
+    ...oddSizes(config),
     ...placed.flatMap((one) => [...lateApproval(one, config), ...oddFilters(one)]),
   ];
 }
@@ -48,14 +50,43 @@ function outlives(inner: Bound, outer: Bound): ConfigIssue[] {
 
 const LOOPBACK = /^(localhost|127(\.\d+){3}|::1|\[::1\])$/i;
 
-function openToOthers({ server }: Config): ConfigIssue[] {
-  if (LOOPBACK.test(server.host)) return [];
+function openToOthers({ server, auth }: Config): ConfigIssue[] {
+  if (auth !== undefined || LOOPBACK.test(server.host)) return [];
   return [
     {
       source: 'server',
       key: `host ${server.host}`,
-      problem: 'is reachable from other machines, and nobody has to prove who they are',
-      suggestion: 'Put a proxy that authenticates in front of it.',
+      problem:
+        'is reachable from other machines, and whoever reaches it can start and stop runs, read ' +
+        'every conversation and decide approvals',
+      suggestion: 'Add [auth] with keys, or put a proxy that authenticates in front of it.',
+    },
+  ];
+}
+
+/** What is to happen after a restart needs a journal that is still there. */
+function forgetful({ journal, crash, park }: Config): ConfigIssue[] {
+  if (journal.store !== 'memory') return [];
+  const idle = [
+    ...(crash.recover === 'resume' ? ['crash.recover = "resume"'] : []),
+    ...(park.resumeOnStart ? ['park.resume_on_start'] : []),
+  ];
+  return idle.map((key) => ({
+    source: 'runtime',
+    key,
+    problem: 'has no effect: a journal in memory is gone with its process',
+    suggestion: 'Use journal.store = "sqlite".',
+  }));
+}
+
+function oddSizes({ journal: { sessionBytesMax, totalBytesMax } }: Config): ConfigIssue[] {
+  if (totalBytesMax === 0 || sessionBytesMax <= totalBytesMax) return [];
+  return [
+    {
+      source: 'runtime',
+      key: 'journal.session_max_bytes',
+      problem: `is never reached: journal.total_max_bytes (${totalBytesMax}) is smaller`,
+      suggestion: 'Lower it or raise the total.',
     },
   ];
 }

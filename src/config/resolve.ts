@@ -1,7 +1,8 @@
 import type { ToolLimitConfig } from './config.ts';
+import { conflict } from './conflict.ts';
 import { type ConfigDocument, quoted } from './document.ts';
 import { variable } from './environment.ts';
-import { formatPath, type ConfigIssue } from './issue.ts';
+import type { ConfigIssue } from './issue.ts';
 import { type Setting, type SettingName, SETTINGS, type SettingValues } from './settings.ts';
 import type { Environment } from './templates.ts';
 
@@ -50,24 +51,8 @@ const member = (tree: unknown, key: string): unknown =>
 const isSame = (a: unknown, b: unknown): boolean => JSON.stringify(a) === JSON.stringify(b);
 
 function disagreement(name: SettingName, document: ConfigDocument, other: Said): ConfigIssue {
-  const path = ['runtime', ...(SETTINGS[name].toml ?? [])];
+  const path = ['runtime', ...(SETTINGS[name].toml ?? [])] as const;
   return conflict(document, other.document, path, 'is set to something else');
-}
-
-function conflict(
-  document: ConfigDocument,
-  other: ConfigDocument,
-  path: readonly string[],
-  what: string,
-): ConfigIssue {
-  const line = document.lineOf(path);
-  return {
-    source: document.file,
-    ...(line === undefined ? {} : { line }),
-    key: formatPath(path),
-    problem: `${what} in ${other.file}:${other.lineOf(path) ?? 1}`,
-    suggestion: 'Keep one of the two; [runtime] holds for the whole process.',
-  };
 }
 
 interface MergedTools {
@@ -82,7 +67,7 @@ function mergeTools(documents: readonly ConfigDocument[]): MergedTools {
   for (const document of documents) {
     for (const limit of document.toml?.runtime?.tools ?? []) {
       const other = owners.get(limit.glob);
-      const path = ['runtime', 'tools', limit.glob];
+      const path = ['runtime', 'tools', limit.glob] as const;
       if (other === undefined) limits.push(limit);
       else issues.push(conflict(document, other, path, 'is set already'));
       owners.set(limit.glob, document);

@@ -1,40 +1,25 @@
-import type { ServerConfig, TimeoutConfig, JournalConfig, ToolResultMode } from './config.ts';
+import type { ServerConfig, TimeoutConfig, ToolResultMode } from './config.ts';
 import { DEFAULTS } from './defaults.ts';
 import { PARALLEL_TOOLS, ZERO_SAYS } from './ranges.ts';
+import { RUN_SETTINGS, type RunSettingValues } from './run-settings.ts';
+import type { Setting } from './setting.ts';
 import {
   httpUrl,
   integer,
   oneOf,
   origins,
-  type Reader,
   seconds,
   text,
   toggle,
   type ZeroSeconds,
 } from './values.ts';
 
-/** One thing that can be set for the whole process, and every place where it can be set. */
-export interface Setting<T> {
-  readonly read: Reader<T>;
-  /** Long name without the dashes. */
-  readonly flag?: string;
-  /** One letter. */
-  readonly short?: string;
-  /** Variables, the strongest first. */
-  readonly env: readonly string[];
-  /** Path below `[runtime]`. */
-  readonly toml?: readonly string[];
-  /** For the help text: what the value looks like, `[…]` when it may be left out. */
-  readonly takes?: string;
-  readonly help: string;
-  /** What counts when nobody says anything, as one would write it; undefined: nothing. */
-  readonly fallback: string | number | boolean | readonly string[] | undefined;
-}
+export type { Setting } from './setting.ts';
 
 export interface SettingValues
   extends Omit<ServerConfig, 'logLevel' | 'serverUrl' | 'defaultAgent'>,
     TimeoutConfig,
-    JournalConfig {
+    RunSettingValues {
   readonly serverUrl: string | undefined;
   readonly defaultAgent: string | undefined;
   readonly parallelToolsMax: number;
@@ -235,18 +220,5 @@ export const SETTINGS: { readonly [Name in SettingName]: Setting<SettingValues[N
     help: 'tool calls of one turn that run at the same time',
     fallback: DEFAULTS.parallelToolsMax,
   },
-  store: {
-    read: oneOf(['sqlite', 'memory']),
-    env: ['RUNWARDEN_STORE'],
-    toml: ['journal', 'store'],
-    help: 'where the journal is kept',
-    fallback: DEFAULTS.store,
-  },
-  durability: {
-    read: oneOf(['process', 'power']),
-    env: ['RUNWARDEN_DURABILITY'],
-    toml: ['journal', 'durability'],
-    help: 'what a stored entry survives',
-    fallback: DEFAULTS.durability,
-  },
+  ...RUN_SETTINGS,
 };

@@ -29,23 +29,31 @@ const good = <T>(value: T): Reading<T> => ({ ok: true, value });
 /** What 0 seconds says: the deadline is off, there is no grace, or nothing sensible. */
 export type ZeroSeconds = 'off' | 'none' | 'refused';
 
+export interface SecondsOptions {
+  /** In seconds; without it, as long as a timer can wait. */
+  readonly max?: number;
+  /** What one writes 0 for, where that turns something off. */
+  readonly offWords?: string;
+}
+
 /** Seconds, decimals allowed; gives whole milliseconds. */
-export function seconds(zero: ZeroSeconds): Reader<number> {
-  const suggestion = secondsAdvice(zero);
+export function seconds(zero: ZeroSeconds, options: SecondsOptions = {}): Reader<number> {
+  const { max = SECONDS_MAX, offWords = 'to turn it off' } = options;
+  const suggestion = secondsAdvice(zero, { max, offWords });
   return (value) => {
     const number = toNumber(value);
     if (number === undefined) {
       return { ok: false, problem: 'is not a number of seconds', suggestion, quotable: true };
     }
     const least = zero === 'refused' || number !== 0 ? SECONDS_MIN : 0;
-    if (number >= least && number <= SECONDS_MAX) return good(Math.round(number * MS_PER_SECOND));
+    if (number >= least && number <= max) return good(Math.round(number * MS_PER_SECOND));
     return { ok: false, problem: 'is out of range', suggestion, quotable: true };
   };
 }
 
-function secondsAdvice(zero: ZeroSeconds): string {
-  const range = `Use a number of seconds from ${SECONDS_MIN} to ${SECONDS_MAX}`;
-  if (zero === 'off') return `${range}, or 0 to turn it off.`;
+function secondsAdvice(zero: ZeroSeconds, { max, offWords }: Required<SecondsOptions>): string {
+  const range = `Use a number of seconds from ${SECONDS_MIN} to ${max}`;
+  if (zero === 'off') return `${range}, or 0 ${offWords}.`;
   if (zero === 'none') return `${range}, or 0 for none.`;
   return `${range}; 0 makes no sense here.`;
 }
@@ -93,23 +101,15 @@ export const toggle: Reader<boolean> = (value) => {
   return { ok: false, problem: 'is neither true nor false', suggestion, quotable: true };
 };
 
-/**
- * One of `built`. Words of `planned` belong to the schema and are refused as not supported yet.
- */
-export function oneOf<const T extends string>(
-  built: readonly T[],
-  planned: readonly string[] = [],
-): Reader<T> {
-  const known = `Use ${built.map((word) => `"${word}"`).join(', ')}.`;
+/** One of a few words, spelt as they stand here. */
+export function oneOf<const T extends string>(words: readonly T[]): Reader<T> {
+  const known = `Use ${words.map((word) => `"${word}"`).join(', ')}.`;
   return (value) => {
-    const found = built.find((word) => word === value);
+    const found = words.find((word) => word === value);
     if (found !== undefined) return good(found);
     if (typeof value !== 'string')
       return { ok: false, problem: 'is not a string', suggestion: known };
-    if (planned.includes(value)) {
-      return { ok: false, problem: 'is not supported yet', suggestion: known, quotable: true };
-    }
-    const close = nearest(value, built);
+    const close = nearest(value, words);
     const suggestion = close === undefined ? known : `Did you mean "${close}"? ${known}`;
     return { ok: false, problem: 'is not a known value', suggestion, quotable: true };
   };

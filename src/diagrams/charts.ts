@@ -2,7 +2,9 @@ import type { AnyStateMachine } from 'xstate';
 import { approvalMachine } from '../../machines/approval.machine.ts';
 import { claimsMachine } from '../../machines/claims.machine.ts';
 import { mcpServerMachine } from '../../machines/mcp-server.machine.ts';
+import { orphanMachine } from '../../machines/orphan.machine.ts';
 import { runMachine } from '../../machines/run.machine.ts';
+import { sessionMachine } from '../../machines/session.machine.ts';
 import { shutdownMachine } from '../../machines/shutdown.machine.ts';
 import { supervisorMachine } from '../../machines/supervisor.machine.ts';
 import { toolCallMachine } from '../../machines/tool-call.machine.ts';
@@ -18,10 +20,12 @@ export interface Chart {
 export const CHARTS: readonly Chart[] = [
   { name: 'supervisor', machine: supervisorMachine },
   { name: 'shutdown', machine: shutdownMachine },
+  { name: 'session', machine: sessionMachine },
   { name: 'run', machine: runMachine },
   { name: 'claims', machine: claimsMachine },
   { name: 'turn', machine: turnMachine },
   { name: 'tool-call', machine: toolCallMachine },
   { name: 'approval', machine: approvalMachine },
   { name: 'mcp-server', machine: mcpServerMachine },
+  { name: 'orphan', machine: orphanMachine },
 ];

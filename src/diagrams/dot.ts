@@ -69,7 +69,7 @@ class Drawing {
     const fill = FRAME_FILLS[depth % FRAME_FILLS.length];
     return [
       `subgraph ${quote(frameOf(state.id))} {`,
-      `graph [label=${frameLabel(state)} labeljust=l style="rounded,filled${inRegion ? ',dashed' : ''}" fillcolor="${fill}" color="#8697ab" margin=12]`,
+      `graph [${idOf(state)} label=${frameLabel(state)} labeljust=l style="rounded,filled${inRegion ? ',dashed' : ''}" fillcolor="${fill}" color="#8697ab" margin=12]`,
       ...this.inside(state, depth + 1),
       '}',
     ];
@@ -139,12 +139,13 @@ const START_STYLE =
 function boxStyle(state: ChartState): string {
   const lines = [...marks(state), ...small([...actionLines(state), ...handledLines(state)])];
   const label = lines.length > 0 ? table([bold(state.name), ...lines]) : `<${bold(state.name)}>`;
+  const id = idOf(state);
   if (state.kind === 'final')
-    return `[label=${label} fillcolor="#e7f3ec" color="#1b6e43" peripheries=2]`;
+    return `[${id} label=${label} fillcolor="#e7f3ec" color="#1b6e43" peripheries=2]`;
   if (!canRest(state))
-    return `[label=${label} fillcolor="#f3effc" color="#6b4fbb" style="rounded,filled,dashed"]`;
+    return `[${id} label=${label} fillcolor="#f3effc" color="#6b4fbb" style="rounded,filled,dashed"]`;
   const works = state.invokes.length > 0;
-  return `[label=${label}${works ? ' fillcolor="#e3eefb"' : ''}]`;
+  return `[${id} label=${label}${works ? ' fillcolor="#e3eefb"' : ''}]`;
 }
 
 function anyStyle(state: ChartState): string {
@@ -194,6 +195,9 @@ const escape = (text: string): string =>
   text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
 
 const quote = (id: string): string => `"${id.replaceAll('"', '\\"')}"`;
+
+/** A drawn state can be found again, to be marked: the picture has it under its own id. */
+const idOf = ({ id }: ChartState): string => `id=${quote(id)}`;
 
 const frameOf = (id: string): string => `cluster_${id}`;
 

@@ -1,11 +1,16 @@
-import type { ApprovalOutcome, ApprovalRequest, StopCause } from '../../machines/vocabulary.ts';
+import type {
+  ApprovalOrigin,
+  ApprovalOutcome,
+  ApprovalRequest,
+  StopCause,
+} from '../../machines/vocabulary.ts';
 import type {
   ApprovalOriginFields,
   ApprovalOutcomeFields,
   ApprovalScopeFields,
 } from '../journal/events.ts';
 import type { RunScope } from '../ports/run-scope.ts';
-import { parseArguments } from '../ports/turn-sink.ts';
+import { parseArguments } from '../ports/parse-arguments.ts';
 
 export function tellApprovalRequested(scope: RunScope, request: ApprovalRequest): void {
   const requestedAt = scope.clock.now();
@@ -37,7 +42,7 @@ export function tellApprovalCompleted(
     type: 'approval_completed',
     decision_id: request.decisionId,
     outcome: outcomeFields(outcome),
-    duration_ms: scope.clock.now() - record.requestedAt,
+    duration_ms: Math.max(0, scope.clock.now() - record.requestedAt),
     scope: scopeFields(scope),
     tool_call_id: request.toolCallId,
     arguments_digest: request.argumentsDigest,
@@ -48,7 +53,7 @@ function commonFields(scope: RunScope, request: ApprovalRequest) {
   return {
     decision_id: request.decisionId,
     tool_name: request.toolName,
-    origin: originFields(request),
+    origin: originFields(request.origin),
     scope: scopeFields(scope),
     tool_call_id: request.toolCallId,
     arguments_digest: request.argumentsDigest,
@@ -60,7 +65,7 @@ const scopeFields = (scope: RunScope): ApprovalScopeFields => ({
   session_id: scope.sessionId,
 });
 
-function originFields({ origin }: ApprovalRequest): ApprovalOriginFields {
+export function originFields(origin: ApprovalOrigin): ApprovalOriginFields {
   return origin.kind === 'config_gate'
     ? { kind: 'config_gate', matched_pattern: origin.matchedPattern }
     : { kind: 'agent_requested', reason: origin.reason, agent_name: origin.agentName };

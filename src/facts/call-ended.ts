@@ -36,7 +36,7 @@ function toEvent(scope: RunScope, { call, requestedAt }: CallRecord, how: How): 
     type: 'tool_complete',
     tool_id: call.id,
     tool_name: call.name,
-    duration_ms: scope.clock.now() - requestedAt,
+    duration_ms: Math.max(0, scope.clock.now() - requestedAt),
     success,
     ...(success ? { result: text } : { error: text }),
     ...(approval && { approval }),

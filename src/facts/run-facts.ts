@@ -3,7 +3,7 @@ import type { ClaimsEmitted } from '../../machines/claims.machine.ts';
 import type { RunEmitted } from '../../machines/run.contract.ts';
 import type { ToolCallEmitted } from '../../machines/tool-call.machine.ts';
 import type { TurnEmitted } from '../../machines/turn.machine.ts';
-import type { ObligationRef, Observer, StopCause } from '../../machines/vocabulary.ts';
+import type { ObligationRef, StopCause } from '../../machines/vocabulary.ts';
 import type { RunScope } from '../ports/run-scope.ts';
 import {
   causeFields,
@@ -12,6 +12,8 @@ import {
   tellApprovalRequested,
 } from './approvals.ts';
 import { tellCallEnded } from './call-ended.ts';
+import { tellCallRequested } from './call-requested.ts';
+import { livenessFields } from './run-record.ts';
 
 /** Whatever the charts of one run tell. */
 export type RunFact = RunEmitted | ClaimsEmitted | TurnEmitted | ToolCallEmitted | ApprovalEmitted;
@@ -19,10 +21,14 @@ export type RunFact = RunEmitted | ClaimsEmitted | TurnEmitted | ToolCallEmitted
 /** Turns a fact of a run's charts into what the journal keeps of it. */
 export function recordFact(scope: RunScope, fact: RunFact): void {
   switch (fact.type) {
+    case 'run.queued':
+      return tellQueued(scope);
     case 'run.started':
       return tellStarted(scope);
+    case 'run.parking':
+      return logParking(scope, fact.cause);
     case 'observer.attached':
-      return tellAttached(scope, fact.observer);
+      return tellAttached(scope, fact);
     case 'observer.detached':
       return tellDetached(scope, fact);
     case 'claims.exhausted':
@@ -52,24 +58,46 @@ export function recordFact(scope: RunScope, fact: RunFact): void {
   }
 }
 
-function tellStarted(scope: RunScope): void {
-  const { command, journal, clock } = scope;
-  scope.startedAt = clock.now();
+function tellQueued(scope: RunScope): void {
+  const { command, journal, resumption } = scope;
+  const { agent } = command;
   scope.firstSeq = journal.append('lifecycle', {
+    type: 'queued',
+    agent,
+    liveness: livenessFields(command.liveness),
+    ...(resumption !== undefined && { continues: resumption.parkedRunId }),
+  });
+}
+
+function tellStarted(scope: RunScope): void {
+  const { command, journal, clock, resumption } = scope;
+  scope.startedAt = clock.now();
+  const seq = journal.append('lifecycle', {
     type: 'started',
     agent: command.agent,
     prompt: command.prompt,
     ...(command.timeoutMs !== undefined && { timeout_ms: command.timeoutMs }),
-    liveness: { policy: command.liveness.policy, grace_ms: command.liveness.graceMs },
+    liveness: livenessFields(command.liveness),
+    ...(resumption !== undefined && { continues: resumption.parkedRunId }),
   });
+  if (scope.firstSeq === 0) scope.firstSeq = seq;
+  for (const record of scope.calls.values()) if (!record.ended) tellCallRequested(scope, record);
 }
 
-function tellAttached(scope: RunScope, observer: Observer): void {
+function tellAttached(
+  scope: RunScope,
+  { observer, withinGrace }: Extract<ClaimsEmitted, { type: 'observer.attached' }>,
+): void {
   scope.claims.set(observer.id, observer);
   scope.journal.append('lifecycle', {
     type: 'observer_attached',
     observer: { ...observer, kind: 'claiming' },
+    ...(withinGrace && { within_grace: true as const }),
   });
+}
+
+function logParking({ log, runId }: RunScope, { kind: because }: StopCause): void {
+  log.info({ run_id: runId, because }, 'The run is to end at its next checkpoint');
 }
 
 function tellDetached(
@@ -105,7 +133,7 @@ function tellAnswered(
   const known = scope.obligations.get(`${what}:${id}`);
   const now = scope.clock.now();
   scope.obligations.set(`${what}:${id}`, { state, askedAt: known?.askedAt ?? now });
-  const waited_ms = now - (known?.askedAt ?? now);
+  const waited_ms = Math.max(0, now - (known?.askedAt ?? now));
   scope.journal.append('lifecycle', { type: 'obligation', what, id, state, waited_ms });
 }
 

@@ -1,9 +1,10 @@
+import type { Liveness } from '../../machines/vocabulary.ts';
 import type { RunEnd, RunRecord, RunState } from '../handle.ts';
-import type { ErrorFields, TerminalEvent, UsageFields } from '../journal/events.ts';
+import type { ErrorFields, LivenessFields, TerminalEvent, UsageFields } from '../journal/events.ts';
 import type { RunScope } from '../ports/run-scope.ts';
 
 /** What is known of a live run now. `state` comes from its chart. */
-export function liveRecord(scope: RunScope, state: RunState): RunRecord {
+export function liveRecord(scope: RunScope, state: RunState, isParking = false): RunRecord {
   return {
     ...commonFields(scope),
     state,
@@ -12,16 +13,22 @@ export function liveRecord(scope: RunScope, state: RunState): RunRecord {
     observers: scope.observers,
     deadlines: [...scope.stopwatches].map((stopwatch) => ({
       which: stopwatch.which,
-      at: stopwatch.at,
-      remaining_ms: stopwatch.remainingMs,
+      at: stopwatch.at === null ? null : Math.round(stopwatch.at),
+      remaining_ms: Math.round(stopwatch.remainingMs),
       suspended: stopwatch.suspended,
     })),
     obligations: obligationsOf(scope),
     approvals: pendingApprovals(scope),
     last_seq: scope.journal.lastSeq,
     end: null,
-    verbs: state === 'stopping' ? ['attach'] : ['attach', 'cancel'],
+    verbs: verbsOf(scope, state, isParking),
   };
+}
+
+/** What may be done to a live run; one that is about to park is past parking. */
+function verbsOf({ agent }: RunScope, state: RunState, isParking: boolean): RunRecord['verbs'] {
+  if (state === 'stopping') return ['attach'];
+  return agent.canPark && !isParking ? ['attach', 'cancel', 'park'] : ['attach', 'cancel'];
 }
 
 /** The record that is stored with the terminal entry and answered from then on. */
@@ -34,7 +41,7 @@ export function terminalRecord(scope: RunScope, event: TerminalEvent, seq: numbe
     observers: 0,
     deadlines: [],
     obligations: obligationsOf(scope),
-    approvals: [],
+    approvals: event.type === 'parked' ? pendingApprovals(scope) : [],
     last_seq: seq,
     end: endOf(event),
     verbs: ['attach'],
@@ -47,15 +54,20 @@ function commonFields(scope: RunScope) {
     run_id: runId,
     session_id: sessionId,
     agent: command.agent,
-    liveness: { policy: command.liveness.policy, grace_ms: command.liveness.graceMs },
+    liveness: livenessFields(command.liveness),
     created_at: createdAt,
     started_at: startedAt,
     usage: usageFields(scope),
     first_seq: firstSeq,
-    continues: null,
+    continues: scope.resumption?.parkedRunId ?? null,
     continued_by: null,
   };
 }
+
+export const livenessFields = ({ policy, graceMs }: Liveness): LivenessFields => ({
+  policy,
+  grace_ms: graceMs,
+});
 
 export function usageFields({ usage }: RunScope): UsageFields {
   return {
@@ -74,13 +86,13 @@ function obligationsOf({ obligations }: RunScope): RunRecord['obligations'] {
 
 const pendingApprovals = ({ approvals }: RunScope): readonly string[] =>
   [...approvals.values()]
-    .filter(({ outcome }) => outcome === undefined)
+    .filter(({ outcome, request }) => (outcome ?? request.decided) === undefined)
     .map(({ request }) => request.decisionId);
 
 function endOf(event: TerminalEvent): RunEnd {
   return {
     ...event.end,
-    reason: event.type === 'cancelled' ? event.reason : null,
+    reason: event.type === 'cancelled' || event.type === 'parked' ? event.reason : null,
     which: event.type === 'cancelled' ? (event.which ?? null) : null,
     error: event.type === 'failed' ? errorOf(event.error) : null,
   };

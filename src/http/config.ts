@@ -1,3 +1,4 @@
+import type { AuthConfig } from '../auth.ts';
 import type { BusyStrategy, Liveness } from '../handle.ts';
 
 /** What the HTTP side is told at start. Defaults and checks are the configuration's. */
@@ -34,6 +35,10 @@ export interface HttpConfig {
   readonly liveness: Liveness;
   /** What a chat does when its session has a live run already. */
   readonly onBusy: BusyStrategy;
+  /** The same for runs that are started without a reader and do not say themselves. */
+  readonly headless: { readonly liveness: Liveness; readonly onBusy: BusyStrategy };
+  /** Absent: the server is open. */
+  readonly auth?: AuthConfig;
 }
 
 export type ToolResultMode = 'none' | 'open-web-ui' | 'aura' | 'hidden';

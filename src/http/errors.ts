@@ -1,9 +1,13 @@
 import {
   AgentNotFoundError,
+  IdempotencyKeyReusedError,
   PolicyUnsupportedError,
   RunNotFoundError,
+  RunStateError,
+  SessionBusyError,
   ShuttingDownError,
   SupervisorError,
+  TenantLimitError,
   TooManyRunsError,
 } from '../errors.ts';
 
@@ -14,6 +18,8 @@ export interface ErrorBody {
     readonly type: string;
     readonly code?: string;
     readonly param?: string;
+    /** The live run that is in the way. */
+    readonly run_id?: string;
   };
 }
 
@@ -26,6 +32,8 @@ export interface HttpErrorOptions {
   readonly message: string;
   /** The field of the request that is wrong. */
   readonly param?: string;
+  /** The run that is in the way. */
+  readonly runId?: string;
   readonly headers?: Readonly<Record<string, string>>;
   readonly cause?: unknown;
 }
@@ -37,7 +45,8 @@ export class HttpError extends SupervisorError {
   readonly headers: Readonly<Record<string, string>>;
   readonly body: ErrorBody;
 
-  constructor({ status, code, type, message, param, headers, cause }: HttpErrorOptions) {
+  constructor(options: HttpErrorOptions) {
+    const { status, code, type, message, param, runId, headers, cause } = options;
     const shownType = type ?? code ?? 'internal_error';
     super(code ?? shownType, message, cause === undefined ? {} : { cause });
     this.status = status;
@@ -48,6 +57,7 @@ export class HttpError extends SupervisorError {
         type: shownType,
         ...(code === undefined ? {} : { code }),
         ...(param === undefined ? {} : { param }),
+        ...(runId === undefined ? {} : { run_id: runId }),
       },
     };
   }
@@ -82,9 +92,17 @@ export function unavailable(code: string, message: string, cause?: unknown): Htt
   return new HttpError({ status: 503, code, message, headers: RETRY_LATER, cause });
 }
 
-/** 409 for a state that a repeated request would meet again. */
-function conflict(code: string, message: string, cause: unknown): HttpError {
-  return new HttpError({ status: 409, code, message, headers: NO_RETRY, cause });
+/** 429; the sender is told when it may come back. */
+function limited(code: string, message: string, retryAfterMs: number): HttpError {
+  const secs = Math.max(1, Math.ceil(retryAfterMs / 1_000));
+  return new HttpError({ status: 429, code, message, headers: { 'Retry-After': String(secs) } });
+}
+
+/** 409 for a state that a request repeated at once would meet again. */
+function conflict(error: SupervisorError, more: Partial<HttpErrorOptions> = {}): HttpError {
+  const { code, message } = error;
+  const headers = { ...NO_RETRY, ...more.headers };
+  return new HttpError({ status: 409, code, message, cause: error, ...more, headers });
 }
 
 /** Whatever was thrown, as something that may be shown. Only our own errors keep their words. */
@@ -96,26 +114,51 @@ export function toHttpError(error: unknown): HttpError {
 }
 
 function fromSupervisor(error: SupervisorError): HttpError {
+  return ofRequest(error) ?? ofServer(error) ?? ofState(error) ?? unexpected(error);
+}
+
+/** What the request asks for is not to be had. */
+function ofRequest(error: SupervisorError): HttpError | undefined {
   const { code, message } = error;
-  if (error instanceof ShuttingDownError) return shuttingDown(error);
-  if (code === 'store_unavailable') return unavailable(code, message, error);
   if (error instanceof RunNotFoundError) return new HttpError({ status: 404, code, message });
-  if (error instanceof TooManyRunsError) {
-    return new HttpError({ status: 429, code, message, headers: RETRY_LATER });
-  }
+  if (error instanceof AgentNotFoundError) return agentNotFound(error, 'model');
   if (error instanceof PolicyUnsupportedError) {
     return new HttpError({ status: 422, code, message, param: 'liveness' });
   }
-  if (error instanceof AgentNotFoundError) {
-    const type = 'invalid_request_error';
-    return new HttpError({ status: 404, code, type, message, param: 'model' });
+  if (error instanceof IdempotencyKeyReusedError) {
+    return conflict(error, { param: 'Idempotency-Key' });
+  }
+  return undefined;
+}
+
+/** `param` is the field that names the agent. */
+export function agentNotFound({ code, message }: AgentNotFoundError, param: string): HttpError {
+  return new HttpError({ status: 404, code, type: 'invalid_request_error', message, param });
+}
+
+/** The server, or what the tenant may use of it, is at its limit. */
+function ofServer(error: SupervisorError): HttpError | undefined {
+  const { code, message } = error;
+  if (error instanceof ShuttingDownError) return shuttingDown(error);
+  if (code === 'store_unavailable') return unavailable(code, message, error);
+  if (error instanceof TooManyRunsError) return limited(code, message, RETRY_AFTER_SECS * 1_000);
+  if (error instanceof TenantLimitError) return limited(code, message, error.retryAfterMs);
+  return undefined;
+}
+
+/** A run or a session is not in a state in which that can be done. */
+function ofState(error: SupervisorError): HttpError | undefined {
+  if (error instanceof RunStateError) return conflict(error);
+  if (error instanceof SessionBusyError) {
+    const { runId } = error;
+    return conflict(error, { runId, headers: { 'X-Run-Id': runId } });
   }
   // By its code: the journal's side that writes is not this room's to import.
-  if (code === 'session_held' || code === 'lease_lost') return conflict(code, message, error);
-  return new HttpError({
-    status: 500,
-    code,
-    message: 'The server could not do that.',
-    cause: error,
-  });
+  if (error.code === 'session_held') return conflict(error, { headers: RETRY_LATER });
+  return error.code === 'lease_lost' ? conflict(error) : undefined;
+}
+
+function unexpected(error: SupervisorError): HttpError {
+  const message = 'The server could not do that.';
+  return new HttpError({ status: 500, code: error.code, message, cause: error });
 }

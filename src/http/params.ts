@@ -1,5 +1,7 @@
+import type { RouterContext } from '@koa/router';
 import type Koa from 'koa';
 import { z } from 'zod';
+import type { PageQuery } from '../handle.ts';
 import { refusalOf } from './body-fault.ts';
 import { ECHOED_BYTES_MAX, isEchoable, isUnsafe } from './echo.ts';
 import { badRequest } from './errors.ts';
@@ -16,6 +18,9 @@ export function echoable(name: string, value: string): string {
   throw badRequest(`${name} ${fault}.`, name);
 }
 
+/** The `{id}` of a run's path. Throws 400 when it cannot be echoed. */
+export const runIdOf = (ctx: RouterContext): string => echoable('id', ctx.params['id'] ?? '');
+
 /** The one value of a query parameter; undefined when it is not there. Throws 400 for several. */
 export function queryValue(ctx: Koa.Context, name: string): string | undefined {
   const value = ctx.query[name];
@@ -29,6 +34,58 @@ export function queryFlag(ctx: Koa.Context, name: string): boolean {
   if (value === undefined || value === 'false') return false;
   if (value === 'true') return true;
   throw badRequest(`${name} is "true" or "false".`, name);
+}
+
+/** A text of the query that may be echoed. Throws 400 for an empty one. */
+export function queryText(ctx: Koa.Context, name: string): string | undefined {
+  const value = queryValue(ctx, name);
+  if (value === '') throw badRequest(`${name} is empty; give it a value or leave it out.`, name);
+  return value === undefined ? undefined : echoable(name, value);
+}
+
+/** A word of the query out of `words`. Throws 400 that names them for any other. */
+export function queryWord<Word extends string>(
+  ctx: Koa.Context,
+  name: string,
+  words: readonly Word[],
+): Word | undefined {
+  const value = queryValue(ctx, name);
+  if (value === undefined) return undefined;
+  const word = words.find((candidate) => candidate === value);
+  if (word !== undefined) return word;
+  const known = words.map((candidate) => `"${candidate}"`).join(', ');
+  throw badRequest(`${name} is one of ${known}; leave it out for all.`, name);
+}
+
+/** A sequence number of the query. Throws 400 for what is none. */
+export const querySeq = (ctx: Koa.Context, name: string): number | undefined =>
+  seqOf(name, queryValue(ctx, name));
+
+/** A sequence number from a text. Throws 400 that names its parameter. */
+export function seqOf(name: string, text: string | undefined): number | undefined {
+  if (text === undefined) return undefined;
+  if (/^\d{1,15}$/.test(text)) return Number(text);
+  throw badRequest(`${name} is a sequence number: digits, as in the id of an event.`, name);
+}
+
+/** Every list is in the order of an id that the server minted. */
+const CURSOR = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
+
+const PAGE_DEFAULT = 50;
+const PAGE_MAX = 200;
+
+/** `limit` and `after` of a list. Throws 400 that names the one that is wrong. */
+export function pageQueryOf(ctx: Koa.Context): PageQuery {
+  const text = queryValue(ctx, 'limit') ?? String(PAGE_DEFAULT);
+  const limit = /^\d{1,3}$/.test(text) ? Number(text) : 0;
+  if (limit < 1 || limit > PAGE_MAX) {
+    throw badRequest(`limit is a whole number from 1 to ${PAGE_MAX}.`, 'limit');
+  }
+  const after = queryText(ctx, 'after');
+  if (after !== undefined && !CURSOR.test(after)) {
+    throw badRequest('after is the `next` of the page before, as it was sent.', 'after');
+  }
+  return { limit, ...(after !== undefined && { after }) };
 }
 
 /** Text that a person wrote, kept in the journal. */

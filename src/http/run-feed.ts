@@ -1,13 +1,10 @@
-import type { Clock, TimerHandle } from '../clock.ts';
+import type { Clock } from '../clock.ts';
 import type { RunRecord, SupervisorHandle } from '../handle.ts';
 import { TERMINAL_TYPES } from '../journal/events.ts';
-import type { Follower, Gap, StoredEntry } from '../journal/reader.ts';
+import type { Gap, StoredEntry } from '../journal/reader.ts';
 import type { HttpLog } from './config.ts';
 import { EndWatch, hasEnded } from './end-watch.ts';
-
-/** A store that fails is asked again after this, doubled each time up to the second number. */
-const RETRY_MS_FIRST = 250;
-const RETRY_MS_MAX = 5_000;
+import { SteadyFollower } from './steady-follower.ts';
 
 /** Entries looked at in one read for what is left of a run that is over. */
 const LEFT_ENTRIES_MAX = 512;
@@ -35,80 +32,67 @@ export interface RunFeedSink {
 
 /**
  * Follows one run up to its terminal entry, then lets go. A run that ends without one is lost as
- * soon as what the store has of it is given.
- *
- * A store that fails does not end it: the reader is still there, and what it claims must not be
- * lost to a failure of the delivery. It goes on after a while behind the last entry it gave.
+ * soon as what the store has of it is given. A store that fails does not end it.
  */
 export class RunFeed {
   readonly #options: RunFeedOptions;
   readonly #sink: RunFeedSink;
   readonly #watch: EndWatch;
-  #next: number;
-  #follower: Follower | undefined;
+  readonly #follower: SteadyFollower | undefined;
   #closed = false;
   #lost = false;
   #looking = false;
-  #retry: TimerHandle | undefined;
-  #retryMs = RETRY_MS_FIRST;
+  /** The sink has no room, so that what is left stays in the store. */
+  #full = false;
 
   constructor(options: RunFeedOptions, sink: RunFeedSink) {
     this.#options = options;
     this.#sink = sink;
-    this.#next = options.from;
-    const { handle, clock, runId } = options;
+    const { handle, runId, ...rest } = options;
     this.#watch = new EndWatch({
       handle,
-      clock,
+      clock: rest.clock,
       runId,
       onLost: () => this.#lose(),
       onOver: () => void this.#endIfRead(),
     });
-    this.#follow();
+    this.#follower = new SteadyFollower(
+      { ...rest, runId, journal: handle.journal, about: { run_id: runId } },
+      { entries: (batch) => this.#pass(batch), gap: (gap) => this.#skip(gap) },
+    );
+    // The terminal entry may have come before there was anything to close.
+    if (this.#closed) this.#follower.close();
   }
 
   /** The sink has room again. */
   resume(): void {
+    this.#full = false;
     this.#follower?.resume();
+    if (this.#lost) void this.#endIfRead();
   }
 
   close(): void {
     this.#closed = true;
     this.#watch.stop();
-    this.#options.clock.clearTimeout(this.#retry);
     this.#follower?.close();
-    this.#follower = undefined;
   }
 
-  #follow(): void {
-    const { handle, sessionId, runId } = this.#options;
-    this.#follower = handle.journal.follow(
-      { sessionId, runId, from: this.#next },
-      {
-        entries: (batch) => this.#pass(batch),
-        gap: (gap) => this.#skip(gap),
-        failed: (error) => this.#failed(error),
-      },
-    );
-    // The terminal entry may have come before there was anything to close.
-    if (this.#closed) this.close();
+  get #next(): number {
+    return this.#follower?.next ?? this.#options.from;
   }
 
   #pass(batch: readonly StoredEntry[]): boolean {
-    const last = batch.at(-1);
-    if (this.#closed || last === undefined) return true;
-    this.#next = last.seq + 1;
-    this.#retryMs = RETRY_MS_FIRST;
-    const ended = TERMINAL_TYPES.has(last.type);
+    if (this.#closed) return true;
+    const ended = TERMINAL_TYPES.has(batch.at(-1)?.type ?? '');
     if (ended) this.close();
     const roomy = this.#sink.entries(batch, ended);
+    this.#full = !roomy;
     if (this.#lost) void this.#endIfRead();
     return roomy;
   }
 
   #skip(gap: Gap): void {
     if (this.#closed) return;
-    this.#next = gap.to + 1;
     this.#sink.gap(gap);
     void this.#endIfOver(gap.to);
   }
@@ -139,7 +123,12 @@ export class RunFeed {
       isLeft = await this.#isLeft(next).catch(() => !this.#lost);
     } while (next !== this.#next && !this.#closed);
     this.#looking = false;
-    if (isLeft || this.#closed) return;
+    if (this.#closed) return;
+    if (isLeft) {
+      // Written by the process that took the session, and so told to nobody here.
+      if (!this.#full) this.#follower?.again();
+      return;
+    }
     this.close();
     this.#sink.lost();
   }
@@ -162,17 +151,5 @@ export class RunFeed {
     } catch {
       return 'unreadable';
     }
-  }
-
-  #failed(error: Error): void {
-    if (this.#closed) return;
-    const { clock, log, runId } = this.#options;
-    log.warn(
-      { run_id: runId, error: error.message },
-      'The journal could not be read; trying again.',
-    );
-    this.#follower = undefined;
-    this.#retry = clock.setTimeout(() => this.#follow(), this.#retryMs);
-    this.#retryMs = Math.min(this.#retryMs * 2, RETRY_MS_MAX);
   }
 }

@@ -1,7 +1,7 @@
 import type { ServerResponse } from 'node:http';
 import { createRequire } from 'node:module';
 import type Koa from 'koa';
-import type { Clock, TimerHandle } from '../clock.ts';
+import { type Clock, steadyNow, type TimerHandle } from '../clock.ts';
 import { isDisconnect } from './disconnect.ts';
 import { HEARTBEAT } from './frame.ts';
 import type { SsePool } from './sse-pool.ts';
@@ -156,7 +156,7 @@ export class SseStream extends LibrarySse {
   /** Sends a comment at once and then every `heartbeatMs`, unless it is full, until it closes. */
   heartbeats(): void {
     if (this.#done || this.#beat !== undefined) return;
-    this.#beatDueAt = this.#options.clock.now();
+    this.#beatDueAt = steadyNow(this.#options.clock);
     this.#sendBeat();
   }
 
@@ -254,8 +254,9 @@ export class SseStream extends LibrarySse {
     const { clock, heartbeatMs } = this.#options;
     if (!this.#full) this.send(HEARTBEAT);
     // From the time it was due, so that lateness does not add up; a beat that was missed is not made up.
-    this.#beatDueAt = Math.max(this.#beatDueAt + heartbeatMs, clock.now());
-    this.#beat = clock.setTimeout(this.#sendBeat, this.#beatDueAt - clock.now());
+    const now = steadyNow(clock);
+    this.#beatDueAt = Math.max(this.#beatDueAt + heartbeatMs, now);
+    this.#beat = clock.setTimeout(this.#sendBeat, this.#beatDueAt - now);
   };
 
   /** The bytes of one chunk of the response, in HTTP's framing where the peer knows it. */

@@ -1,5 +1,5 @@
 import type { Socket } from 'node:net';
-import type { Clock, TimerHandle } from '../clock.ts';
+import { type Clock, steadyNow, type TimerHandle } from '../clock.ts';
 
 /** How often a stall is looked for within its bound, so that it is noticed at most a quarter late. */
 const CHECKS = 4;
@@ -42,7 +42,7 @@ export class StallWatch {
     this.#timer = undefined;
     if (socket.destroyed || socket.writableLength === 0) return;
     if (this.#taken() !== this.#takenBytes) this.#note();
-    else if (clock.now() - this.#takenAt >= stallMs) return onStall();
+    else if (steadyNow(clock) - this.#takenAt >= stallMs) return onStall();
     this.#arm();
   };
 
@@ -53,7 +53,7 @@ export class StallWatch {
 
   #note(): void {
     this.#takenBytes = this.#taken();
-    this.#takenAt = this.#options.clock.now();
+    this.#takenAt = steadyNow(this.#options.clock);
   }
 
   /** Changes whenever the operating system accepts bytes of this connection. */

@@ -23,6 +23,15 @@ export class SessionHeldError extends SupervisorError {
   }
 }
 
+/** Another run goes on with the parked one already, or it is no longer parked. */
+export class RunTakenError extends SupervisorError {
+  override readonly name = 'RunTakenError';
+
+  constructor() {
+    super('already_resumed', 'Another run goes on with the parked run already.');
+  }
+}
+
 /** The journal takes no more runs, because it is closing. */
 export class JournalClosedError extends SupervisorError {
   override readonly name = 'JournalClosedError';

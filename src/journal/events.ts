@@ -85,17 +85,45 @@ export type TerminalEvent =
       readonly type: 'failed';
       readonly error: ErrorFields;
       readonly end: EndFields;
+    } & UsageFields)
+  | ({
+      readonly type: 'parked';
+      /** Names what the run can be resumed from. */
+      readonly checkpoint: string;
+      readonly reason: ParkReason;
+      readonly end: EndFields;
     } & UsageFields);
 
+/**
+ * Why a run was parked: its last claim went, somebody asked (only `/resume` brings that one back), the
+ * process was shut down, or it was lost.
+ */
+export type ParkReason = 'unclaimed' | 'external' | 'shutdown' | 'owner_lost';
+
 export type LifecycleEvent =
+  | {
+      /** The run waits for its session. */
+      readonly type: 'queued';
+      readonly agent: string;
+      readonly liveness: LivenessFields;
+      /** The parked run that it is to go on with. */
+      readonly continues?: string;
+    }
   | {
       readonly type: 'started';
       readonly agent: string;
       readonly prompt: string;
       readonly timeout_ms?: number;
       readonly liveness: LivenessFields;
+      /** The parked run that it goes on with. */
+      readonly continues?: string;
     }
-  | { readonly type: 'observer_attached'; readonly observer: ObserverFields }
+  | {
+      readonly type: 'observer_attached';
+      readonly observer: ObserverFields;
+      /** It came inside the grace window and ended it. */
+      readonly within_grace?: true;
+    }
   | {
       readonly type: 'observer_detached';
       readonly observer: ObserverFields;

@@ -28,12 +28,27 @@ export const oneTerminal: Check = perRun((run) => {
     });
 });
 
-/** `queued`, which a newer version may write, comes before `started`. */
-const isPrologue = ({ event }: Placed): boolean => (event.type as string) === 'queued';
+/** What a run tells while it waits for its session; its claims count already. */
+const PROLOGUE: ReadonlySet<string> = new Set([
+  'queued',
+  'observer_attached',
+  'observer_detached',
+  'claims_exhausted',
+  'liveness_decided',
+]);
+
+/** Everything before `started` of a run that had to wait. */
+function prologueOf(run: RunView): ReadonlySet<Placed> {
+  if (run.events[0]?.event.type !== 'queued') return new Set();
+  const started = run.events.findIndex(({ event }) => event.type === 'started');
+  const waiting = started < 0 ? run.events : run.events.slice(0, started);
+  return new Set(waiting.filter(({ event }) => PROLOGUE.has(event.type)));
+}
 
 /** RUNS: `started` is the first entry and the only one of its type; a run cancelled in the queue has none. */
 export const startedFirst: Check = perRun((run) => {
-  const [first, ...rest] = run.events.filter((placed) => !isPrologue(placed));
+  const prologue = prologueOf(run);
+  const [first, ...rest] = run.events.filter((placed) => !prologue.has(placed));
   const again = rest
     .filter(({ event }) => event.type === 'started')
     .map(({ seq }) => run.violation('RUNS', seq, 'the run starts a second time'));
@@ -97,7 +112,7 @@ export const disconnectReadsInOrder: Check = perRun((run) => {
   const end = run.first('cancelled');
   if (end?.event.reason !== 'unclaimed') return [];
   const lifecycle = run.of(...LIFECYCLE).filter(({ seq }) => seq < end.seq);
-  const story = lifecycle.filter(({ event }) => event.type !== 'obligation').slice(-4);
+  const story = lifecycle.filter(({ event }) => !isBeside(run, event)).slice(-4);
   const read = story.map(({ event }) => event.type);
   const stopped = read.at(-1) === 'stopping';
   const due = stopped ? DISCONNECT : DISCONNECT.slice(0, -1);
@@ -105,6 +120,11 @@ export const disconnectReadsInOrder: Check = perRun((run) => {
   if (tail.join() !== due.join()) return [wrongStory(run, end.seq, tail)];
   return [...wrongDecision(run, story), ...strayObligations(run, story, stopped)];
 });
+
+/** A run that waited for its session may begin inside the grace window. */
+function isBeside(run: RunView, { type }: JournalEvent): boolean {
+  return type === 'obligation' || (type === 'started' && run.first('queued') !== undefined);
+}
 
 const LIFECYCLE = [
   'started',
@@ -121,7 +141,8 @@ const wrongStory = (run: RunView, seq: number, read: readonly string[]): Violati
 
 function wrongDecision(run: RunView, story: readonly Placed[]): Violation[] {
   return story.flatMap(({ seq, event }) => {
-    if (event.type === 'liveness_decided' && event.policy !== 'cancel') {
+    // A run that came to no checkpoint in time is cancelled though its policy was to park.
+    if (event.type === 'liveness_decided' && event.policy === 'continue') {
       return [run.violation('RUNS', seq, `the policy ${event.policy} does not cancel a run`)];
     }
     if (event.type === 'stopping' && event.cause !== 'unclaimed') {

@@ -13,9 +13,12 @@ interface CallView {
   readonly events: readonly ToolEvent[];
 }
 
-/** INV-37, INV-38: no tool call stays open in a run that has ended, however it ended. */
+/**
+ * INV-37, INV-38: no tool call stays open in a run that has ended, however it ended. One that is
+ * parked leaves them to the run that goes on with it (INV-39), which asks for each again.
+ */
 export const toolCallsClosed: Check = perRun((run) => {
-  if (run.terminal === undefined) return [];
+  if (run.terminal === undefined || run.terminal.event.type === 'parked') return [];
   return callsOf(run).flatMap(({ toolId, events }) => {
     const requested = events.find(({ event }) => event.type === 'tool_requested');
     const complete = events.some(({ event }) => event.type === 'tool_complete');

@@ -48,6 +48,12 @@ export class RunView {
     return this.of(type)[0];
   }
 
+  /** The parked run that this one goes on with. */
+  get continues(): string | undefined {
+    const [first] = this.of('queued', 'started');
+    return first?.event.continues;
+  }
+
   violation(invariant: string, seq: number, message: string): Violation {
     return { invariant, seq, runId: this.runId, message };
   }

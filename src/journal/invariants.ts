@@ -1,5 +1,7 @@
 import type { Envelope } from './events.ts';
 import { approvalsAnswered, gatedToolsApproved } from './invariants-approvals.ts';
+import { claimsTellOneStory } from './invariants-claims.ts';
+import { continuedOnce, parkedAtRest, queuedFirst } from './invariants-parking.ts';
 import {
   denseSeq,
   disconnectReadsInOrder,
@@ -13,12 +15,16 @@ import { type Check, runsOf, type Violation } from './invariants-view.ts';
 
 export {
   approvalsAnswered,
+  claimsTellOneStory,
+  continuedOnce,
   denseSeq,
   disconnectReadsInOrder,
   gatedToolsApproved,
   nothingAfterStopping,
   obligationsClosed,
   oneTerminal,
+  parkedAtRest,
+  queuedFirst,
   startedFirst,
   toolCallsClosed,
   toolCallsInOrder,
@@ -37,6 +43,10 @@ export const CHECKS: readonly Check[] = Object.freeze([
   nothingAfterStopping,
   obligationsClosed,
   disconnectReadsInOrder,
+  claimsTellOneStory,
+  queuedFirst,
+  parkedAtRest,
+  continuedOnce,
 ]);
 
 /**

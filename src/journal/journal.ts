@@ -1,6 +1,13 @@
 import type { Clock } from '../clock.ts';
 import { StoreUnavailableError } from '../errors.ts';
-import type { Awaitable, RunQuery, Store, StoredRun } from '../stores/store.ts';
+import type {
+  ApprovalStore,
+  Awaitable,
+  RunQuery,
+  SessionStore,
+  Store,
+  StoredRun,
+} from '../stores/store.ts';
 import { storedEntry } from './envelope.ts';
 import { JournalClosedError, LeaseLostError } from './errors.ts';
 import { Hub } from './hub.ts';
@@ -27,6 +34,22 @@ export interface JournalOptions {
   readonly schedule?: (fn: () => void) => void;
 }
 
+type Promised<T> = {
+  [Key in keyof T]: T[Key] extends (...args: infer Args) => infer Result
+    ? (...args: Args) => Promise<Awaited<Result>>
+    : never;
+};
+
+/** What is kept beside the entries, to be looked up. */
+export type JournalIndex = Promised<
+  SessionStore &
+    ApprovalStore &
+    Pick<
+      Store,
+      'getStart' | 'getCheckpoint' | 'getLog' | 'bytes' | 'totalBytes' | 'discard' | 'forgetRuns'
+    >
+>;
+
 /** The ordered, durable streams of all sessions, and the index of their runs. */
 export interface Journal extends JournalReader {
   /**
@@ -41,6 +64,8 @@ export interface Journal extends JournalReader {
   putRecord(runId: string, sessionId: string, json: string): Promise<boolean>;
   getRecord(runId: string): Promise<StoredRun | undefined>;
   listRecords(query: RunQuery): Promise<readonly StoredRun[]>;
+  /** The store's other contracts; each rejects with `StoreUnavailableError`. */
+  readonly index: JournalIndex;
   /** Lets entries up to `through` go; followers that have not read them are told of the gap. */
   trim(sessionId: string, through: number): Promise<number>;
   /** Resolves when everything appended so far, by any run, is durable or refused. */
@@ -55,6 +80,7 @@ export function createJournal(options: JournalOptions): Journal {
 }
 
 class StoreJournal implements Journal {
+  readonly index: JournalIndex;
   readonly #store: Store;
   readonly #now: () => number;
   readonly #log: JournalLog;
@@ -70,6 +96,7 @@ class StoreJournal implements Journal {
     const later = schedule ?? ((fn: () => void) => void setImmediate(fn));
     const now = () => clock.now();
     this.#store = store;
+    this.index = indexOf(store, (call) => this.#call(call));
     this.#now = now;
     this.#log = log;
     this.#limits = limits;
@@ -166,6 +193,24 @@ class StoreJournal implements Journal {
     }
   }
 }
+
+type Call = <T>(call: () => Awaitable<T>) => Promise<T>;
+
+const indexOf = (store: Store, call: Call): JournalIndex => ({
+  listSessions: (query) => call(() => store.listSessions(query)),
+  getSession: (sessionId) => call(() => store.getSession(sessionId)),
+  getTranscript: (sessionId) => call(() => store.getTranscript(sessionId)),
+  decideApproval: (id, outcome, now) => call(() => store.decideApproval(id, outcome, now)),
+  getApproval: (id) => call(() => store.getApproval(id)),
+  listApprovals: (query) => call(() => store.listApprovals(query)),
+  getStart: (key) => call(() => store.getStart(key)),
+  getCheckpoint: (runId) => call(() => store.getCheckpoint(runId)),
+  getLog: (runId) => call(() => store.getLog(runId)),
+  bytes: (sessionId) => call(() => store.bytes(sessionId)),
+  totalBytes: (realm) => call(() => store.totalBytes(realm)),
+  discard: (runId) => call(() => store.discard(runId)),
+  forgetRuns: (before, limit) => call(() => store.forgetRuns(before, limit)),
+});
 
 /** A name that would not come back from a store as it went in is refused. */
 function checkId(field: string, id: string): void {

@@ -16,6 +16,14 @@ export interface Ending {
   readonly at: number;
 }
 
+/** An approval that nobody has answered; `at` is when it was asked for, in epoch milliseconds. */
+export interface OpenApproval {
+  readonly event: EventOf<'approval_requested'>;
+  readonly at: number;
+  /** When it expires; undefined when its `approval_pending` did not reach the store. */
+  readonly expiresAt?: number;
+}
+
 interface Call {
   readonly name: string;
   readonly requestedAt: number;
@@ -31,13 +39,22 @@ interface Call {
  *
  * OE1. A call that the caller executes is the caller's to end.
  * OE2. Nothing is told twice: what has an end in the entries is left as it is.
- * OE3. A call that may have been executed has an unknown effect: one that had started, and one that
+ * OE3. An approval that was inherited is this run's to close, and nothing of its call ran before that.
+ * OE4. A call that may have been executed has an unknown effect: one that had started, and one that
  *      nobody held back, because what it did last may not have reached the store.
  */
 export class OpenEnds {
   readonly #calls = new Map<string, Call>();
-  readonly #approvals = new Map<string, { event: EventOf<'approval_requested'>; at: number }>();
+  readonly #approvals = new Map<string, OpenApproval>();
   readonly #obligations = new Map<string, { event: EventOf<'obligation'>; at: number }>();
+  /** Decision ids that a run before this one asked for. */
+  readonly #inherited = new Set<string>();
+
+  /** Before the first entry: an approval that the run it goes on with left open, by its decision id. */
+  inherit(asked: OpenApproval): void {
+    this.#inherited.add(asked.event.decision_id);
+    this.#approvals.set(asked.event.decision_id, asked);
+  }
 
   /** The run's next entry. */
   note(event: JournalEvent, at: number): void {
@@ -53,6 +70,12 @@ export class OpenEnds {
       case 'approval_requested':
         this.#approvals.set(event.decision_id, { event, at });
         return this.#change(event.tool_call_id, { approval: 'open' });
+      case 'approval_pending': {
+        const asked = this.#approvals.get(event.decision_id);
+        const expiresAt = Date.parse(event.expires_at);
+        if (asked !== undefined) this.#approvals.set(event.decision_id, { ...asked, expiresAt });
+        return;
+      }
       case 'approval_completed':
         this.#approvals.delete(event.decision_id);
         return this.#change(event.tool_call_id, { approval: event.outcome });
@@ -62,12 +85,33 @@ export class OpenEnds {
     }
   }
 
-  /** What must be told before the terminal entry, in order. Changes nothing here. */
-  close(ending: Ending): readonly Payload[] {
-    const approvals = [...this.#approvals.values()].map(({ event, at }) =>
-      agent(cancelled(event, at, ending)),
+  /**
+   * Calls that wait for a person, by call id, with what was asked and when. One that was inherited need
+   * not have been told of yet.
+   */
+  get waiting(): ReadonlyMap<string, OpenApproval> {
+    const open = [...this.#approvals.values()].map(
+      (asked) => [asked.event.tool_call_id, asked] as const,
     );
-    const calls = [...this.#calls].map(([id, call]) => agent(completed(id, call, ending)));
+    return new Map(open.filter(([, asked]) => this.#isHeld(asked)));
+  }
+
+  #isHeld({ event }: OpenApproval): boolean {
+    const call = this.#calls.get(event.tool_call_id);
+    return call === undefined ? this.#inherited.has(event.decision_id) : call.approval === 'open';
+  }
+
+  /**
+   * What must be told before the terminal entry, in order. Changes nothing here. The calls in `kept`
+   * go on in another run, which tells of them and of their approvals.
+   */
+  close(ending: Ending, kept: ReadonlySet<string> = new Set()): readonly Payload[] {
+    const approvals = [...this.#approvals.values()]
+      .filter(({ event }) => !kept.has(event.tool_call_id))
+      .map(({ event, at }) => agent(cancelled(event, at, ending)));
+    const calls = [...this.#calls]
+      .filter(([id]) => !kept.has(id))
+      .map(([id, call]) => agent(completed(id, call, ending)));
     const obligations = [...this.#obligations.values()].map(({ event, at }) =>
       lifecycle({ ...event, state: 'abandoned', waited_ms: since(at, ending) }),
     );
@@ -75,7 +119,9 @@ export class OpenEnds {
   }
 
   #request(id: string, name: string, requestedAt: number): void {
-    this.#calls.set(id, { name, requestedAt, started: false, approval: undefined });
+    const isAsked = [...this.#approvals.values()].some(({ event }) => event.tool_call_id === id);
+    const approval = isAsked ? ('open' as const) : undefined;
+    this.#calls.set(id, { name, requestedAt, started: false, approval });
   }
 
   #change(id: string, change: Partial<Call>): void {

@@ -1,11 +1,12 @@
 import type { AgentEvent, LifecycleEvent, Payload, TerminalEvent } from './events.ts';
 import { encodeEvent, encodeText, envelopeHead, EventEntry, TextEntry } from './entry.ts';
 import { LeaseLostError } from './errors.ts';
+import type { RunLine } from '../stores/store.ts';
 import type { JournalLog } from './log.ts';
-import type { Session, SessionRun, Settlement } from './session.ts';
+import type { LastWords, Session, SessionRun, Settlement } from './session.ts';
 import type { Writer } from './writer.ts';
 
-export type { Settlement } from './session.ts';
+export type { LastWords, Settlement } from './session.ts';
 
 /** An event that was appended and that the store is not known to have. */
 export interface UnstoredEvent {
@@ -17,6 +18,7 @@ export interface UnstoredEvent {
 /** The right to write one run's entries. */
 export interface RunJournal {
   readonly runId: string;
+  /** Where its session is stored. */
   readonly sessionId: string;
   /** True once the run has its terminal entry, or asked for it; nothing is taken any more. */
   readonly settled: boolean;
@@ -34,8 +36,19 @@ export interface RunJournal {
   append(kind: 'lifecycle', event: LifecycleEvent): number;
   /** The same for a `text_delta`, cheaper. */
   text(delta: string): number;
-  /** Queues the run's record, a JSON text: it is stored with the entries appended so far, or not. */
-  record(json: string): void;
+  /**
+   * Queues the run's record, a JSON text: it is stored with the entries appended so far, or not. With
+   * the first one goes the key under which a repeated start finds the run.
+   */
+  record(json: string, startKey?: RunLine['startKey']): void;
+  /** Queues what the run can be resumed from; stored like a record. */
+  checkpoint(text: string): void;
+  /**
+   * The run goes on with a parked one. Said in the turn of its first entry, and by no other run of the
+   * session until that is durable; if another run does already, or that one is not parked, nothing of
+   * this session is stored and it fails with `RunTakenError`.
+   */
+  continue(parkedRunId: string): void;
   /**
    * Resolves when everything this run appended so far is durable. Rejects with
    * `StoreUnavailableError` or `LeaseLostError` once entries of its session were lost.
@@ -44,10 +57,10 @@ export interface RunJournal {
   /** Resolves when the queue has room again; undefined while it has. */
   full(): Promise<void> | undefined;
   /**
-   * Gives the run its terminal entry, if the store has none yet. `record` makes the run's last
-   * record, which is stored in the same transaction. Rejects as {@link flushed} does.
+   * Gives the run its terminal entry, if the store has none yet; what `last` has is stored in the
+   * same transaction. Rejects as {@link flushed} does.
    */
-  settle(event: TerminalEvent, record?: (seq: number, at: number) => string): Promise<Settlement>;
+  settle(event: TerminalEvent, last?: LastWords): Promise<Settlement>;
   /** Told once when entries were lost; at once when they were lost before. */
   onFailure(fn: (error: Error) => void): void;
   /** Told once when another process has the session; before `onFailure`, which is told too. */
@@ -83,7 +96,7 @@ export class SessionRunJournal implements RunJournal, SessionRun {
     this.sessionId = session.id;
     this.#deps = deps;
     this.#session = session;
-    this.#head = envelopeHead(session.id, runId);
+    this.#head = envelopeHead(session.publicId, runId);
   }
 
   get settled(): boolean {
@@ -123,10 +136,21 @@ export class SessionRunJournal implements RunJournal, SessionRun {
     return this.#queue(new TextEntry(this.sessionId, this.runId, seq, at, delta, json));
   }
 
-  record(json: string): void {
+  record(json: string, startKey?: RunLine['startKey']): void {
     if (!this.#writable()) return;
-    this.#session.records.push({ runId: this.runId, record: json });
+    const line = { runId: this.runId, record: json };
+    this.#session.records.push(startKey === undefined ? line : { ...line, startKey });
     this.#deps.writer.list(this.#session, 0);
+  }
+
+  checkpoint(text: string): void {
+    if (!this.#writable()) return;
+    this.#session.checkpoints.push({ runId: this.runId, checkpoint: text });
+    this.#deps.writer.list(this.#session, 0);
+  }
+
+  continue(parkedRunId: string): void {
+    if (this.#writable()) this.#session.continues = { runId: parkedRunId, by: this.runId };
   }
 
   flushed(): Promise<void> {
@@ -138,10 +162,7 @@ export class SessionRunJournal implements RunJournal, SessionRun {
     return this.#deps.writer.full();
   }
 
-  async settle(
-    event: TerminalEvent,
-    record?: (seq: number, at: number) => string,
-  ): Promise<Settlement> {
+  async settle(event: TerminalEvent, last: LastWords = {}): Promise<Settlement> {
     if (this.#settlement !== undefined) return { won: false, seq: (await this.#settlement).seq };
     const session = this.#session;
     if (this.#release !== undefined) throw new Error(`Run "${this.runId}" was released.`);
@@ -149,7 +170,7 @@ export class SessionRunJournal implements RunJournal, SessionRun {
     const eventJson = JSON.stringify(event);
     const { promise, resolve, reject } = Promise.withResolvers<Settlement>();
     this.#settlement = promise;
-    session.settles.push({ runId: this.runId, event, eventJson, record, resolve, reject });
+    session.settles.push({ runId: this.runId, event, eventJson, last, resolve, reject });
     this.#deps.writer.list(session, 0);
     return promise;
   }

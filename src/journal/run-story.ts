@@ -1,6 +1,7 @@
 import type { JournalEvent, Payload, UsageFields } from './events.ts';
-import { OpenEnds } from './open-ends.ts';
+import { type OpenApproval, OpenEnds } from './open-ends.ts';
 import type { JournalReader, StoredEntry } from './reader.ts';
+import { StoryTurns } from './story-turns.ts';
 import type { RunJournal } from './run-journal.ts';
 
 /** A page of this many entries leaves room for others before the next one. */
@@ -16,29 +17,63 @@ const EVIDENCE: ReadonlySet<JournalEvent['type']> = new Set([
 
 export const isEvidence = ({ type }: JournalEvent): boolean => EVIDENCE.has(type);
 
+/** What is known of a run before its entries are read. */
+export interface KnownBefore {
+  /** What its checkpoint knows of, which is told by no turn. */
+  readonly since: number;
+  /** Ids of the calls that its checkpoint has; a run that goes on with another tells of them again. */
+  readonly calls: ReadonlySet<string>;
+  /** Approvals that the run before it left open. */
+  readonly asked: readonly OpenApproval[];
+}
+
+const NOTHING_KNOWN: KnownBefore = { since: 0, calls: new Set(), asked: [] };
+
 /** What the entries of one run say, read in order. */
 export class RunStory {
   readonly ends = new OpenEnds();
+  /** What the run added to its conversation after its checkpoint. */
+  readonly turns = new StoryTurns();
   readonly evidence: number[] = [];
   /** State by `what:id`. */
   readonly obligations = new Map<string, { what: string; id: string; state: string }>();
   startedAt: number | null = null;
+  /** It waited for its session, so that no other run was at work when it started. */
+  waited = false;
+  /** A stop of it had begun. */
+  stopping = false;
   /** 0 while there is none. */
   firstSeq = 0;
   lastSeq = 0;
   lastAt = 0;
+  prompt = '';
+  readonly #known: KnownBefore;
   #turns: UsageFields = NO_USAGE;
   #total: UsageFields = NO_USAGE;
+  #recorded: UsageFields = NO_USAGE;
+
+  constructor(known: KnownBefore = NOTHING_KNOWN) {
+    this.#known = known;
+    for (const asked of known.asked) this.ends.inherit(asked);
+  }
 
   note({ seq, at, event }: Pick<StoredEntry, 'seq' | 'at' | 'event'>): void {
+    if (seq > this.#known.since && !this.#isToldAgain(event)) this.turns.note(event);
     if (this.firstSeq === 0) this.firstSeq = seq;
     this.lastSeq = seq;
     this.lastAt = at;
     if (isEvidence(event)) this.evidence.push(seq);
     this.ends.note(event, at);
     switch (event.type) {
+      case 'queued':
+        this.waited = true;
+        return;
       case 'started':
         this.startedAt = at;
+        this.prompt = event.prompt;
+        return;
+      case 'stopping':
+        this.stopping = true;
         return;
       case 'obligation': {
         const { what, id, state } = event;
@@ -58,12 +93,21 @@ export class RunStory {
     }
   }
 
-  /** As much as was told: single turns, or the total of a run that was about to end. */
+  /** What the run's record tells of its use. */
+  noteRecorded(usage: UsageFields): void {
+    this.#recorded = usage;
+  }
+
+  #isToldAgain(event: JournalEvent): boolean {
+    return event.type === 'tool_requested' && this.#known.calls.has(event.tool_id);
+  }
+
+  /** As much as was told: single turns, the record, or the total of a run that was about to end. */
   get usage(): UsageFields {
-    const [a, b] = [this.#turns, this.#total];
+    const told = [this.#turns, this.#total, this.#recorded];
     return usageOf({
-      prompt_tokens: Math.max(a.prompt_tokens, b.prompt_tokens),
-      completion_tokens: Math.max(a.completion_tokens, b.completion_tokens),
+      prompt_tokens: Math.max(...told.map((usage) => usage.prompt_tokens)),
+      completion_tokens: Math.max(...told.map((usage) => usage.completion_tokens)),
     });
   }
 }
@@ -77,6 +121,7 @@ const usageOf = (usage: Omit<UsageFields, 'total_tokens'>): UsageFields => ({
 });
 
 interface RunRange {
+  /** Where the session is stored. */
   readonly sessionId: string;
   readonly runId: string;
   /** The first `seq` wanted. */
@@ -84,8 +129,12 @@ interface RunRange {
 }
 
 /** Reads what the store has of a run. Rejects as the reader does. */
-export async function readStory(journal: JournalReader, range: RunRange): Promise<RunStory> {
-  const story = new RunStory();
+export async function readStory(
+  journal: JournalReader,
+  range: RunRange,
+  known: KnownBefore = NOTHING_KNOWN,
+): Promise<RunStory> {
+  const story = new RunStory(known);
   for await (const entry of storedEntries(journal, range)) story.note(entry);
   return story;
 }

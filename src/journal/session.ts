@@ -1,4 +1,5 @@
-import type { Lease, RunLine } from '../stores/store.ts';
+import { publicSessionId } from '../session-key.ts';
+import type { AppendPart, Lease, RunLine, TerminalLine } from '../stores/store.ts';
 import type { TerminalEvent } from './events.ts';
 import type { StoredEntry } from './reader.ts';
 
@@ -14,12 +15,18 @@ export interface Settlement {
   readonly seq: number;
 }
 
+/** What is stored in the same transaction as the terminal entry, if that one is. */
+export interface LastWords extends Pick<TerminalLine, 'transcript' | 'log' | 'parked'> {
+  /** Makes the run's last record, a JSON text. */
+  readonly record?: (seq: number, at: number) => string;
+}
+
 /** A terminal event that waits for its turn; its `seq` is minted when it goes to the store. */
 export interface SettleRequest {
   readonly runId: string;
   readonly event: TerminalEvent;
   readonly eventJson: string;
-  readonly record: ((seq: number, at: number) => string) | undefined;
+  readonly last: LastWords;
   readonly resolve: (settlement: Settlement) => void;
   readonly reject: (error: Error) => void;
 }
@@ -40,13 +47,20 @@ interface Waiter {
  *     together, so the store never has a hole. A new session object starts from the store's head.
  */
 export class Session {
+  /** Where it is stored. */
   readonly id: string;
+  /** As its tenant knows it, and as its entries name it. */
+  readonly publicId: string;
   readonly lease: Lease;
   readonly runs = new Set<SessionRun>();
   /** Minted and not yet given to the store. */
   queue: StoredEntry[] = [];
   /** Records that go with the next entries. */
   records: RunLine[] = [];
+  /** Checkpoints that go with the next entries. */
+  checkpoints: NonNullable<AppendPart['checkpoints']>[number][] = [];
+  /** The parked run that one of these goes on with; it goes with that run's first entry. */
+  continues: AppendPart['continues'];
   readonly settles: SettleRequest[] = [];
   next: number;
   durable: number;
@@ -61,6 +75,7 @@ export class Session {
 
   constructor(lease: Lease, head: number, expiresAt: number) {
     this.id = lease.key;
+    this.publicId = publicSessionId(lease.key);
     this.lease = lease;
     this.next = head + 1;
     this.durable = head;

@@ -1,5 +1,6 @@
 import type { Clock, TimerHandle } from '../clock.ts';
 import { StoreUnavailableError } from '../errors.ts';
+import { publicSessionId } from '../session-key.ts';
 import type { Store } from '../stores/store.ts';
 import { JournalClosedError, LeaseLostError, SessionHeldError } from './errors.ts';
 import type { JournalLimits } from './limits.ts';
@@ -89,7 +90,8 @@ export class Sessions {
     const now = clock.now();
     const request = { key: sessionId, owner, now, ttlMs: limits.leaseTtlMs };
     const outcome = await attempt(() => store.acquire(request));
-    if (!outcome.acquired) throw new SessionHeldError(sessionId, outcome.expiresAt);
+    if (!outcome.acquired)
+      throw new SessionHeldError(publicSessionId(sessionId), outcome.expiresAt);
     const head = await attempt(() => store.head(sessionId));
     const session = new Session(outcome.lease, head, now + limits.leaseTtlMs);
     this.#open.set(sessionId, session);
@@ -161,7 +163,7 @@ export class Sessions {
 
   #lose(session: Session): void {
     this.#held.delete(session);
-    this.#deps.writer.fail(session, new LeaseLostError(session.id));
+    this.#deps.writer.fail(session, new LeaseLostError(session.publicId));
   }
 }
 

@@ -7,7 +7,7 @@ import {
   type TerminalLine,
 } from '../stores/store.ts';
 import { encodeEvent, envelopeHead, EventEntry } from './entry.ts';
-import { LeaseLostError } from './errors.ts';
+import { LeaseLostError, RunTakenError } from './errors.ts';
 import type { JournalLog } from './log.ts';
 import type { StoredEntry } from './reader.ts';
 import type { Session, SettleRequest } from './session.ts';
@@ -139,16 +139,16 @@ export class Writer {
   }
 
   #outgoing(session: Session): Outgoing | undefined {
-    const { queue: entries, records } = session;
+    const { queue: entries } = session;
     session.queue = [];
-    if (records.length > 0) session.records = [];
+    const beside = takeBeside(session);
     const firstSeq = session.next - entries.length;
     const terminal = this.#terminal(session);
     if (session.settles.length > 0) this.list(session, 0);
-    if (entries.length + records.length === 0 && terminal === undefined) return undefined;
+    if (entries.length === 0 && beside === undefined && terminal === undefined) return undefined;
     const body = bodyOf(entries);
     const lines = { lease: session.lease, firstSeq, count: entries.length, body };
-    const part = records.length === 0 ? lines : { ...lines, records };
+    const part = beside === undefined ? lines : { ...lines, ...beside };
     if (terminal === undefined) return { session, part, entries, terminal };
     return { session, part: { ...part, terminal: terminal.line }, entries, terminal };
   }
@@ -183,7 +183,9 @@ export class Writer {
       case 'lost':
         return this.#lost(outgoing, outcome.settledSeq);
       case 'fenced':
-        return this.#end(outgoing, new LeaseLostError(outgoing.session.id));
+        return this.#end(outgoing, new LeaseLostError(outgoing.session.publicId));
+      case 'taken':
+        return this.#end(outgoing, new RunTakenError());
       case 'conflict': {
         const { head } = outcome;
         const cause = new Error(`The store is at ${head}, not before ${outgoing.part.firstSeq}.`);
@@ -245,13 +247,30 @@ export class Writer {
 /** Mints the terminal's `seq`, so nothing may be minted between this and the append. */
 function terminalOf(session: Session, request: SettleRequest, at: number): OutgoingTerminal {
   const { runId, event, eventJson } = request;
+  const { record, ...last } = request.last;
   const seq = session.next;
-  const record = request.record && { record: request.record(seq, at) };
-  const head = envelopeHead(session.id, runId);
+  const lastRecord = record && { record: record(seq, at) };
+  const head = envelopeHead(session.publicId, runId);
   const json = encodeEvent(head, { seq, at, kind: 'lifecycle', eventJson });
   const entry = new EventEntry({ sessionId: session.id, runId, seq, at }, 'lifecycle', event, json);
   session.next += 1;
-  return { entry, request, line: { runId, line: json, ...record } };
+  return { entry, request, line: { runId, line: json, ...last, ...lastRecord } };
+}
+
+type Beside = Pick<AppendPart, 'records' | 'checkpoints' | 'continues'>;
+
+/** What goes with the entries and is none; undefined when there is nothing, which is mostly so. */
+function takeBeside(session: Session): Beside | undefined {
+  const { records, checkpoints, continues } = session;
+  if (records.length + checkpoints.length === 0 && continues === undefined) return undefined;
+  session.records = [];
+  session.checkpoints = [];
+  session.continues = undefined;
+  return {
+    ...(records.length > 0 && { records }),
+    ...(checkpoints.length > 0 && { checkpoints }),
+    ...(continues !== undefined && { continues }),
+  };
 }
 
 function bodyOf(entries: readonly StoredEntry[]): string {

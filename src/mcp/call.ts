@@ -5,7 +5,7 @@ import {
   type RequestId,
 } from '@modelcontextprotocol/sdk/types.js';
 import type { ToolContext, ToolResult } from '../tool.ts';
-import { type Clock, TIMER_MS_MAX, type TimerHandle } from '../clock.ts';
+import { type Clock, steadyNow, TIMER_MS_MAX, type TimerHandle } from '../clock.ts';
 import { cancelReasonOf } from './cancel-reason.ts';
 import { NotExecutedError } from './failures.ts';
 import type { McpLimits } from './limits.ts';
@@ -111,7 +111,7 @@ class ToolCall {
     const { clock, limits } = this.#deps;
     const { context } = this.#request;
     if (this.#id === undefined) return;
-    this.#lastSignOfLife = clock.now();
+    this.#lastSignOfLife = steadyNow(clock);
     this.#abandon.abort(cancelReasonOf(context.signal.reason));
     const written = this.#written?.then(
       () => true,
@@ -164,10 +164,10 @@ class ToolCall {
     const { clock, limits } = this.#deps;
     let timer: TimerHandle | undefined;
     stop.addEventListener('abort', () => clock.clearTimeout(timer), { once: true });
-    this.#lastSignOfLife = clock.now();
+    this.#lastSignOfLife = steadyNow(clock);
     return new Promise((resolve) => {
       const look = () => {
-        const left = this.#lastSignOfLife + limits.cancelQuietMs - clock.now();
+        const left = this.#lastSignOfLife + limits.cancelQuietMs - steadyNow(clock);
         if (left <= 0) resolve();
         else if (!stop.aborted) timer = clock.setTimeout(look, left);
       };
@@ -195,7 +195,7 @@ class ToolCall {
   #progress(note: ProgressNote): void {
     const { context } = this.#request;
     const { clock, limits } = this.#deps;
-    this.#lastSignOfLife = clock.now();
+    this.#lastSignOfLife = steadyNow(clock);
     if (context.signal.aborted || this.#id === undefined) return;
     const { message, ...percent } = describeProgress(note);
     const bounded = boundText(message, limits.progressTextBytesMax);

@@ -11,7 +11,7 @@ import type {
   jsonSchemaValidator,
 } from '@modelcontextprotocol/sdk/validation';
 import type { ToolResult } from '../tool.ts';
-import { TIMER_MS_MAX } from '../clock.ts';
+import { steadyNow, TIMER_MS_MAX } from '../clock.ts';
 import { AnswerLostError, type CallRequest, performCall } from './call.ts';
 import { listTools } from './catalogue.ts';
 import type { McpDeps } from './deps.ts';
@@ -104,7 +104,7 @@ class LiveClient implements McpClient {
   constructor(target: ConnectionTarget, deps: McpDeps) {
     this.#target = target;
     this.#deps = deps;
-    this.#lastHeardMs = deps.clock.now();
+    this.#lastHeardMs = steadyNow(deps.clock);
     this.#link = createLink(target, deps, {
       ended: (id) => this.#tap.streamEnded(id),
       oversized: (error, id) => this.#onOversizedEvent(error, id),
@@ -153,7 +153,7 @@ class LiveClient implements McpClient {
 
   async probe(): Promise<void> {
     const { clock, limits } = this.#deps;
-    if (clock.now() - this.#lastHeardMs < limits.probeAfterMs) return;
+    if (steadyNow(clock) - this.#lastHeardMs < limits.probeAfterMs) return;
     const abandon = new AbortController();
     const pong = this.#client.ping({ signal: abandon.signal, timeout: TIMER_MS_MAX }).then(
       () => undefined,
@@ -224,7 +224,7 @@ class LiveClient implements McpClient {
     this.#client.onclose = () => this.#lose('the connection closed');
     this.#client.onerror = (error) => this.#onError(error);
     this.#tap.onactivity = () => {
-      this.#lastHeardMs = this.#deps.clock.now();
+      this.#lastHeardMs = steadyNow(this.#deps.clock);
     };
     this.#tap.onsendfailure = (failure) => this.#onSendFailure(failure);
     this.#client.setNotificationHandler(ToolListChangedNotificationSchema, () => {

@@ -4,6 +4,7 @@ import { SseError } from '@modelcontextprotocol/sdk/client/sse.js';
 import { StreamableHTTPError } from '@modelcontextprotocol/sdk/client/streamableHttp.js';
 import { ErrorCode, McpError } from '@modelcontextprotocol/sdk/types.js';
 import type { McpFailure } from '../../machines/mcp-server.vocabulary.ts';
+import { redactCredentials } from '../redact-secrets.ts';
 import type { Redact } from './redact.ts';
 
 /** A failure of a server or its connection, mapped once. `reason` is a sentence without secrets. */
@@ -112,7 +113,7 @@ function describeStatus(status: number): string {
 function describeProtocolError(error: McpError, options: DescribeOptions): string {
   if (isClosedError(error, options.closed)) return 'the connection closed';
   const words = error.message.replace(/^MCP error -?\d+: /, '');
-  return `MCP error ${error.code}: ${shorten(options.redact(words), options.charsMax)}`;
+  return `MCP error ${error.code}: ${shorten(redactCredentials(options.redact(words)), options.charsMax)}`;
 }
 
 /** The codes of the system and of name resolution; no other word of a message is repeated. */

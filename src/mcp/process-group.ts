@@ -1,5 +1,5 @@
 import type { ChildProcess } from 'node:child_process';
-import type { Clock, TimerHandle } from '../clock.ts';
+import { type Clock, steadyNow, type TimerHandle } from '../clock.ts';
 import type { McpLimits } from './limits.ts';
 
 /** How often a group that was told to end is looked at. */
@@ -56,12 +56,12 @@ export class ProcessGroup {
   }
 
   #isGoneWithin(ms: number): Promise<boolean> {
-    const deadline = this.#clock.now() + ms;
+    const deadline = steadyNow(this.#clock) + ms;
     return new Promise((resolve) => {
       let timer: TimerHandle | undefined;
       const look = () => {
         this.#clock.clearTimeout(timer);
-        if (!this.gone && this.#clock.now() < deadline) {
+        if (!this.gone && steadyNow(this.#clock) < deadline) {
           timer = this.#clock.setTimeout(look, POLL_MS);
           return;
         }

@@ -1,5 +1,6 @@
 import type { Readable } from 'node:stream';
 import type { McpDeps } from './deps.ts';
+import { redactCredentials } from '../redact-secrets.ts';
 import type { Redact } from './redact.ts';
 
 export interface StderrLogOptions {
@@ -17,10 +18,11 @@ export function logStderr(
   { log, limits }: Pick<McpDeps, 'log' | 'limits'>,
   { serverName, redact }: StderrLogOptions,
 ): void {
+  const shown = (text: string) => redactCredentials(redact(text));
   let left = limits.stderrBytesMax;
   let line = '';
   const flush = () => {
-    if (line !== '') log.debug({ server: serverName, line: redact(line) }, 'MCP server stderr');
+    if (line !== '') log.debug({ server: serverName, line: shown(line) }, 'MCP server stderr');
     line = '';
   };
   stream.setEncoding('utf8');

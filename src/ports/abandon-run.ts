@@ -45,8 +45,8 @@ function openObligations({ work, executions, approvals, agent }: RunScope): Obli
     open.push({ what: 'tool', id });
     if (agent.executor === 'mcp') open.push({ what: 'mcp', id });
   }
-  for (const [id, { outcome }] of approvals) {
-    if (outcome === undefined) open.push({ what: 'approval', id });
+  for (const [id, { outcome, request }] of approvals) {
+    if ((outcome ?? request.decided) === undefined) open.push({ what: 'approval', id });
   }
   return open;
 }

@@ -1,9 +1,10 @@
 import { fromPromise } from 'xstate';
 import type { ToolCallRef, ToolCallReturn } from '../../machines/tool-call.machine.ts';
 import type { Tool, ToolContext, ToolProgress, ToolResult } from '../tool.ts';
+import { redactCredentials } from '../redact-secrets.ts';
 import { Execution } from './execution.ts';
 import type { CallRecord, RunScope, RunScopes } from './run-scope.ts';
-import { parseArguments } from './turn-sink.ts';
+import { parseArguments } from './parse-arguments.ts';
 
 /**
  * Executes a tool call once. The chart's leaving aborts it; the execution itself ends when the
@@ -50,7 +51,9 @@ async function execute(
   // What was asked for is durable before it is done: after a crash nobody does it again.
   await scope.journal.flushed();
   execution.controller.signal.throwIfAborted();
-  const result = await resultOf(scope, record, execution);
+  const { text, isError } = await resultOf(scope, record, execution);
+  const known = scope.redact(text);
+  const result = { text: isError ? redactCredentials(known) : known, isError };
   if (execution.controller.signal.aborted) tellOrphanEnded(scope, record);
   else record.result = result;
   return { isError: result.isError };
@@ -110,7 +113,9 @@ function contextOf(
       });
     },
     progress: (progress) => {
-      if (!signal.aborted) journal.append('agent', progressEvent(call.id, progress));
+      if (signal.aborted) return;
+      const message = scope.redact(progress.message);
+      journal.append('agent', progressEvent(call.id, { ...progress, message }));
     },
     cancelSent: (sent) => execution.noticeSent(sent),
   };

@@ -3,16 +3,19 @@ import type { RunRef } from '../../machines/run.contract.ts';
 import type { ObligationRef } from '../../machines/vocabulary.ts';
 import type { ServerStatus } from '../tool.ts';
 import type { ServerStatusFields } from '../journal/events.ts';
+import type { JournalIndex } from '../journal/journal.ts';
+import { keepCheckpoint } from './checkpoint-run.ts';
 import type { RunScope, RunScopes } from './run-scope.ts';
+import { parseTranscript } from './transcript.ts';
 
 /**
  * Setup: connect the agent's servers and read their catalogue. A stop, a deadline and the chart's
  * own leaving abort it alike; whatever it holds by then it lets go of itself.
  */
-export function prepareRunPort(scopes: RunScopes) {
+export function prepareRunPort(scopes: RunScopes, index: Pick<JournalIndex, 'getTranscript'>) {
   return fromPromise<void, RunRef>(({ input, signal }) => {
     const scope = scopes.require(input.runId);
-    const work = prepare(scope, AbortSignal.any([scope.stop.signal, signal]));
+    const work = prepare(scope, AbortSignal.any([scope.stop.signal, signal]), index);
     scope.work = SETUP;
     scope.setupDone = work
       .catch(() => {})
@@ -26,8 +29,13 @@ export function prepareRunPort(scopes: RunScopes) {
 /** As the run's chart names it. */
 const SETUP: ObligationRef = { what: 'mcp', id: 'setup' };
 
-async function prepare(scope: RunScope, signal: AbortSignal): Promise<void> {
+async function prepare(
+  scope: RunScope,
+  signal: AbortSignal,
+  index: Pick<JournalIndex, 'getTranscript'>,
+): Promise<void> {
   const { agent, command, runId, journal } = scope;
+  if (scope.continuesSession) await goOn(scope, index);
   const lease = await agent.tools.acquire({
     runId,
     requestHeaders: command.requestHeaders,
@@ -46,14 +54,25 @@ async function prepare(scope: RunScope, signal: AbortSignal): Promise<void> {
     }),
   });
   if (lease.servers.length > 0) {
-    journal.append('agent', { type: 'mcp_status', servers: lease.servers.map(toFields) });
+    journal.append('agent', {
+      type: 'mcp_status',
+      servers: lease.servers.map((server) => toFields(server, scope)),
+    });
   }
 }
 
-const toFields = (server: ServerStatus): ServerStatusFields => ({
+/** Read only now: a run that had to wait goes on with what the one before it left. */
+async function goOn(scope: RunScope, index: Pick<JournalIndex, 'getTranscript'>): Promise<void> {
+  const kept = parseTranscript(await index.getTranscript(scope.sessionKey));
+  scope.continuesSession = false;
+  scope.conversation.precede(kept);
+  keepCheckpoint(scope);
+}
+
+const toFields = (server: ServerStatus, { redact }: RunScope): ServerStatusFields => ({
   server_name: server.serverName,
   transport: server.transport,
   status: server.status,
   tools_count: server.toolsCount,
-  ...(server.reason !== undefined && { reason: server.reason }),
+  ...(server.reason !== undefined && { reason: redact(server.reason) }),
 });

@@ -19,6 +19,7 @@ export async function releaseScope(
   how: { readonly evict: boolean },
 ): Promise<void> {
   scopes.remove(scope);
+  scope.desk.left(scope);
   scope.letGo();
   await step(scope, 'connections', () => scope.lease?.release(how) ?? Promise.resolve());
   await step(scope, 'lease', () => scope.journal.release());

@@ -11,10 +11,11 @@ import type { RunScope } from './run-scope.ts';
 export async function reopenRun(scope: RunScope, journal: Journal): Promise<void> {
   const failed = scope.journal;
   await failed.release();
-  const fresh = await journal.openRun(scope.sessionId, scope.runId);
+  const fresh = await journal.openRun(scope.sessionKey, scope.runId);
   try {
     const lost = await lostEvents(journal, failed);
     if (scope.released) throw new Error('The run was given up in the meantime.');
+    if (neverBegan(scope, lost)) throw new Error('The run never began; the parked one stays.');
     scope.journal = fresh;
     tellAgain(scope, lost);
   } catch (error) {
@@ -31,6 +32,11 @@ async function lostEvents(journal: Journal, failed: RunJournal): Promise<Unstore
   const stored = new Set<number>();
   for await (const { seq } of storedEntries(journal, { sessionId, runId, from })) stored.add(seq);
   return unstored.filter(({ seq }) => !stored.has(seq));
+}
+
+/** A resumed run of which nothing was stored has not taken the parked one: that may be resumed again. */
+function neverBegan({ resumption, firstSeq }: RunScope, lost: readonly UnstoredEvent[]): boolean {
+  return resumption !== undefined && lost.some(({ seq }) => seq === firstSeq);
 }
 
 /** Everything that names an entry by its `seq` names the new one. */

@@ -5,10 +5,15 @@ import type { FinishReason } from '../model.ts';
 import { tellApprovalCompleted } from '../facts/approvals.ts';
 import { tellCallEnded } from '../facts/call-ended.ts';
 import type { ErrorFields, TerminalEvent } from '../journal/events.ts';
+import { checkpointName } from '../journal/checkpoint.ts';
 import type { Journal } from '../journal/journal.ts';
 import { terminalRecord, usageFields } from '../facts/run-record.ts';
+import { encodeLog } from '../transitions/codec.ts';
+import { checkpointOf } from './checkpoint-run.ts';
+import { parkedFields, parkReason } from './park-run.ts';
 import { reopenRun } from './reopen-run.ts';
 import type { RunScope, RunScopes } from './run-scope.ts';
+import { storedTranscript } from './transcript.ts';
 
 /** Tries at storing the end; the chart bounds them all together. */
 const TRIES_MAX = 3;
@@ -22,6 +27,7 @@ export function settleRunPort(scopes: RunScopes, journal: Journal) {
   return fromPromise<void, SettleInput>(async ({ input }) => {
     const scope = scopes.require(input.runId);
     noteLaterCauses(scope, input.notes);
+    noteDisplacer(scope, input.outcome, scopes);
     await settle(scope, journal, input.outcome);
   });
 }
@@ -54,15 +60,21 @@ export async function settle(
 /** `heardLast` is the last entry before the end, where it is sure to be stored; else 0. */
 async function storeEnd(scope: RunScope, outcome: RunOutcome, heardLast: number): Promise<void> {
   const event = terminalEvent(scope, outcome, heardLast);
-  const { won } = await scope.journal.settle(event, (seq) =>
-    JSON.stringify(terminalRecord(scope, event, seq)),
-  );
+  const transcript = storedTranscript(scope);
+  const { won } = await scope.journal.settle(event, {
+    record: (seq) => JSON.stringify(terminalRecord(scope, event, seq)),
+    log: encodeLog(scope.transitions.history),
+    ...(transcript !== undefined && { transcript }),
+    ...(event.type === 'parked' && { parked: parkedFields(scope, event.reason) }),
+  });
   scope.settled = true;
   if (!won) scope.log.warn({ run_id: scope.runId }, 'The run had been settled before');
 }
 
 /** Calls and approvals that nobody closed, so that the record tells the truth of each (INV-38). */
 export function closeOpen(scope: RunScope, outcome: RunOutcome): void {
+  if (outcome.kind === 'parked') return; // Whoever goes on with the run tells of them.
+  if (scope.startedAt === null) return; // It told of none that it would have gone on with.
   const cause = causeOf(outcome);
   for (const { request, outcome: known } of scope.approvals.values()) {
     if (known === undefined) tellApprovalCompleted(scope, request, { kind: 'cancelled', cause });
@@ -87,14 +99,18 @@ function terminalEvent(scope: RunScope, outcome: RunOutcome, heardLast: number):
   const end = {
     by: whoEnded(outcome),
     at: now,
-    after_ms: now - (scope.startedAt ?? scope.createdAt),
+    after_ms: Math.max(0, now - (scope.startedAt ?? scope.createdAt)),
     evidence: evidenceOf(scope, outcome, heardLast),
   };
   switch (outcome.kind) {
     case 'finished':
       return { type: 'finished', ...finishFields(scope), ...usage, end };
     case 'failed':
-      return { type: 'failed', error: errorFields(outcome.failure), ...usage, end };
+      return { type: 'failed', error: errorFields(scope, outcome.failure), ...usage, end };
+    case 'parked': {
+      const checkpoint = checkpointName(checkpointOf(scope));
+      return { type: 'parked', checkpoint, reason: parkReason(outcome.cause), ...usage, end };
+    }
     case 'cancelled':
       return { type: 'cancelled', ...reasonOf(outcome.cause), ...usage, end };
   }
@@ -111,13 +127,17 @@ function evidenceOf(
   { kind }: RunOutcome,
   heardLast: number,
 ): readonly number[] {
-  return evidence.length > 0 || kind === 'finished' || heardLast === 0 ? evidence : [heardLast];
+  if (kind === 'finished') return []; // Its work was done, whoever read it.
+  return evidence.length > 0 || heardLast === 0 ? evidence : [heardLast];
 }
 
-function errorFields({ code, message, retryable, retryAfterMs }: Failure): ErrorFields {
+function errorFields(
+  { redact }: RunScope,
+  { code, message, retryable, retryAfterMs }: Failure,
+): ErrorFields {
   return {
     code,
-    message,
+    message: redact(message),
     retryable,
     ...(retryAfterMs !== undefined && { retry_after_ms: retryAfterMs }),
   };
@@ -131,6 +151,11 @@ function reasonOf(cause: StopCause) {
       return {
         reason: cause.kind,
         ...(cause.message !== undefined && { message: cause.message }),
+      } as const;
+    case 'superseded':
+      return {
+        reason: cause.kind,
+        ...(cause.by !== undefined && { message: `Run ${cause.by} took its place.` }),
       } as const;
     case 'error':
       throw new Error('invariant: an error is a failure, not a cancellation');
@@ -155,6 +180,7 @@ function whoEnded(outcome: RunOutcome): string {
     case 'finished':
       return 'agent';
     case 'cancelled':
+    case 'parked':
       return ENDED_BY[outcome.cause.kind];
     case 'failed':
       return OURS.has(outcome.failure.code) ? 'supervisor' : 'provider';
@@ -166,7 +192,7 @@ const OURS = new Set(['internal_error', 'turn_limit', 'store_unavailable', 'owne
 
 /** Why what is still open is closed. */
 export function causeOf(outcome: RunOutcome): StopCause {
-  if (outcome.kind === 'cancelled') return outcome.cause;
+  if (outcome.kind === 'cancelled' || outcome.kind === 'parked') return outcome.cause;
   if (outcome.kind === 'failed') return { kind: 'error', failure: outcome.failure };
   return { kind: 'client_tool' };
 }
@@ -193,3 +219,10 @@ const pause = (scope: RunScope): Promise<void> =>
   new Promise((resolve) => {
     scope.clock.setTimeout(resolve, RETRY_MS);
   });
+
+/** The newer run's first entry explains the end; it may well be in the journal by now. */
+function noteDisplacer(scope: RunScope, outcome: RunOutcome, scopes: RunScopes): void {
+  if (outcome.kind !== 'cancelled' || outcome.cause.kind !== 'superseded') return;
+  const { firstSeq = 0 } = scopes.get(outcome.cause.by ?? '') ?? {};
+  if (firstSeq > 0) scope.evidence.push(firstSeq);
+}

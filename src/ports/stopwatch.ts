@@ -1,11 +1,11 @@
 import type { DeadlineWhich } from '../../machines/vocabulary.ts';
-import type { Clock, TimerHandle } from '../clock.ts';
+import { type Clock, steadyNow, type TimerHandle } from '../clock.ts';
 
 export interface StopwatchOptions {
   readonly which: DeadlineWhich;
   readonly ms: number;
   readonly clock: Clock;
-  /** Activity since then starts the time anew; only the silence deadline has it. */
+  /** Activity since then, by {@link steadyNow}, starts the time anew; only the silence deadline has it. */
   readonly lastActivityAt?: () => number;
   readonly onReached: (afterMs: number) => void;
 }
@@ -14,7 +14,8 @@ export interface StopwatchOptions {
  * A deadline that can be suspended and shown as a countdown.
  *
  * Activity does not touch the timer: when it fires, the rest of the window is waited for. A stream
- * of a thousand chunks a second costs the deadline nothing.
+ * of a thousand chunks a second costs the deadline nothing. It goes by time that has really passed: a
+ * machine's clock that is set neither brings it forward nor puts it off.
  */
 export class Stopwatch {
   readonly which: DeadlineWhich;
@@ -29,7 +30,7 @@ export class Stopwatch {
     this.which = options.which;
     this.#options = options;
     this.#remainingMs = options.ms;
-    this.#startedAt = options.clock.now();
+    this.#startedAt = steadyNow(options.clock);
     this.#armedAt = this.#startedAt;
     this.#arm();
   }
@@ -43,7 +44,7 @@ export class Stopwatch {
     const { clock, lastActivityAt, ms } = this.#options;
     const armedFor = this.#armedAt + this.#remainingMs;
     const endsAt = lastActivityAt ? Math.max(armedFor, lastActivityAt() + ms) : armedFor;
-    return Math.max(0, endsAt - clock.now());
+    return Math.max(0, endsAt - steadyNow(clock));
   }
 
   /** When it will fire, in epoch milliseconds; null while it is suspended. */
@@ -70,19 +71,19 @@ export class Stopwatch {
   }
 
   #arm(): void {
-    this.#armedAt = this.#options.clock.now();
+    this.#armedAt = steadyNow(this.#options.clock);
     this.#timer = this.#options.clock.setTimeout(() => this.#fire(), this.#remainingMs);
   }
 
   #fire(): void {
     const { lastActivityAt, clock, ms, onReached } = this.#options;
-    const restMs = lastActivityAt === undefined ? 0 : lastActivityAt() + ms - clock.now();
+    const restMs = lastActivityAt === undefined ? 0 : lastActivityAt() + ms - steadyNow(clock);
     if (restMs > 0) {
       this.#remainingMs = restMs;
       this.#arm();
       return;
     }
     this.#remainingMs = 0;
-    onReached(clock.now() - this.#startedAt);
+    onReached(steadyNow(clock) - this.#startedAt);
   }
 }

@@ -1,17 +1,13 @@
 import { fromCallback } from 'xstate';
 import type { AttemptRef, TurnEvent } from '../../machines/turn.machine.ts';
-import type {
-  ApprovalRequest,
-  Failure,
-  ObligationRef,
-  ToolCallRequest,
-  Usage,
-} from '../../machines/vocabulary.ts';
-import { ModelError, type ToolCall } from '../model.ts';
-import { argumentsDigest } from '../hitl/digest.ts';
+import type { Failure, ObligationRef, Usage } from '../../machines/vocabulary.ts';
+import { steadyNow } from '../clock.ts';
+import { ModelError } from '../model.ts';
 import type { Ids } from '../ids.ts';
+import { callRequest } from './call-request.ts';
+import { keepCheckpoint, keepUsage } from './checkpoint-run.ts';
 import { type RunScope, RunStoppedError, type RunScopes } from './run-scope.ts';
-import { parseArguments, TurnSink } from './turn-sink.ts';
+import { TurnSink } from './turn-sink.ts';
 
 export interface StreamTurnDeps {
   readonly scopes: RunScopes;
@@ -64,7 +60,7 @@ class Attempt {
   async run(): Promise<void> {
     const { agent, conversation, toolSpecs, stop } = this.#scope;
     const signal = AbortSignal.any([stop.signal, this.#abandoned]);
-    this.#scope.lastActivityAt = this.#scope.clock.now();
+    this.#scope.lastActivityAt = steadyNow(this.#scope.clock);
     try {
       this.#closeTurnBefore();
       signal.throwIfAborted();
@@ -92,6 +88,7 @@ class Attempt {
     if (lastTurn === undefined) return;
     conversation.addResults(lastTurn.calls, (id) => calls.get(id)?.result?.text ?? '');
     this.#scope.lastTurn = { ...lastTurn, calls: [] };
+    if (lastTurn.calls.length > 0) keepCheckpoint(this.#scope);
   }
 
   #answered(): void {
@@ -99,13 +96,19 @@ class Attempt {
     const { calls, answer, reported, finished: finish } = this.#sink;
     conversation.addAnswer(answer, calls);
     this.#scope.lastTurn = { usage: reported ?? NO_USAGE, calls, finish };
+    this.#scope.turns += 1;
     this.#reportUsage(reported);
-    this.#end({ type: 'turn.answered', calls: calls.map((call) => this.#toRequest(call)) });
+    if (calls.length > 0) keepCheckpoint(this.#scope);
+    const mint = () => this.#deps.ids.decision();
+    this.#end({
+      type: 'turn.answered',
+      calls: calls.map((call) => callRequest(this.#scope, call, mint)),
+    });
   }
 
   #failed(error: unknown, signal: AbortSignal): void {
     this.#reportUsage(this.#sink.reported);
-    if (this.#sink.answer !== '') this.#scope.conversation.addAnswer(this.#sink.answer, []);
+    this.#scope.conversation.addInterrupted(this.#sink.answer);
     if (signal.aborted) return; // The chart has left; it knows why.
     const failure = toFailure(error, this.#scope);
     this.#tellFailed(error, failure);
@@ -129,8 +132,8 @@ class Attempt {
         code,
         ...(status !== undefined && { status }),
         retryable,
-        reason: message,
-        ...(cause !== undefined && { upstream: cause }),
+        reason: this.#scope.redact(message),
+        ...(cause !== undefined && { upstream: this.#scope.redact(cause) }),
       },
       'A model call failed',
     );
@@ -139,6 +142,7 @@ class Attempt {
   #reportUsage(usage: Usage | undefined): void {
     if (usage === undefined) return;
     this.#scope.addUsage(usage);
+    keepUsage(this.#scope);
     const toolIds = this.#scope.unreported;
     if (toolIds.length === 0) return;
     this.#scope.unreported = [];
@@ -149,42 +153,6 @@ class Attempt {
       completion_tokens: usage.completionTokens,
       total_tokens: usage.totalTokens,
     });
-  }
-
-  #toRequest(call: ToolCall): ToolCallRequest {
-    const { agent } = this.#scope;
-    const { id, name } = call;
-    const kind = this.#kindOf(name);
-    const approval = kind === 'server' ? this.#approvalOf(call) : undefined;
-    return {
-      id,
-      name,
-      kind,
-      executor: kind === 'server' ? agent.executor : 'local',
-      timeoutMs: agent.toolTimeoutMs(name),
-      ...(approval !== undefined && { approval }),
-    };
-  }
-
-  #kindOf(name: string): ToolCallRequest['kind'] {
-    if (this.#scope.isClientTool(name)) return 'client';
-    return this.#scope.tool(name) === undefined ? 'missing' : 'server';
-  }
-
-  /** What is approved is bound to these very arguments. */
-  #approvalOf({ id, name, argumentsText }: ToolCall): ApprovalRequest | undefined {
-    const { agent } = this.#scope;
-    const hit = agent.gate(name);
-    if (hit === undefined) return undefined;
-    return {
-      decisionId: this.#deps.ids.decision(),
-      toolCallId: id,
-      toolName: name,
-      origin: { kind: 'config_gate', matchedPattern: hit.matchedPattern },
-      route: 'conversational',
-      timeoutMs: agent.approvalTimeoutMs,
-      argumentsDigest: argumentsDigest(parseArguments(argumentsText) ?? {}),
-    };
   }
 }
 

@@ -1,6 +1,7 @@
 import type { Usage } from '../../machines/vocabulary.ts';
+import { steadyNow } from '../clock.ts';
 import type { FinishReason, ModelSink, ToolCall } from '../model.ts';
-import { isTooDeep } from '../json-depth.ts';
+import { tellCallRequested } from '../facts/call-requested.ts';
 import type { RunScope } from './run-scope.ts';
 
 /**
@@ -42,16 +43,8 @@ export class TurnSink implements ModelSink {
     if (!this.#hear()) return;
     this.begun = true;
     const call = this.#scope.addCall(asked);
-    this.calls.push(call);
-    const client = this.#scope.isClientTool(call.name);
-    this.#scope.journal.append('agent', {
-      type: 'tool_requested',
-      tool_id: call.id,
-      tool_name: call.name,
-      arguments: parseArguments(call.argumentsText) ?? {},
-      arguments_text: call.argumentsText,
-      ...(client && { client }),
-    });
+    this.calls.push(call.call);
+    tellCallRequested(this.#scope, call);
   }
 
   usage(usage: Usage): void {
@@ -73,7 +66,7 @@ export class TurnSink implements ModelSink {
   /** False once the attempt was stopped: what still comes is dropped (INV-15, INV-23). */
   #hear(): boolean {
     if (this.#signal.aborted || this.#scope.stop.signal.aborted) return false;
-    this.#scope.lastActivityAt = this.#scope.clock.now();
+    this.#scope.lastActivityAt = steadyNow(this.#scope.clock);
     if (!this.#heard) {
       this.#heard = true;
       this.#onFirst();
@@ -81,20 +74,3 @@ export class TurnSink implements ModelSink {
     return true;
   }
 }
-
-/**
- * The arguments as an object; undefined when the model's text is not one, or is one that nests
- * deeper than what writes it again can follow. An empty text is `{}`.
- */
-export function parseArguments(text: string): Record<string, unknown> | undefined {
-  if (text.trim() === '') return {};
-  try {
-    const value: unknown = JSON.parse(text);
-    return isRecord(value) && !isTooDeep(value) ? value : undefined;
-  } catch {
-    return undefined;
-  }
-}
-
-const isRecord = (value: unknown): value is Record<string, unknown> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);

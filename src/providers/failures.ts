@@ -4,6 +4,7 @@ import type { Failure } from '../../machines/vocabulary.ts';
 import { ModelError } from '../model.ts';
 import { asRecord, asText, isRecord, parseJson } from './json.ts';
 import { RAW_ERROR_CHARS_MAX } from './limits.ts';
+import { redactCredentials } from '../redact-secrets.ts';
 
 /** Who failed, and what its failures may say. */
 export interface FailureContext {
@@ -113,10 +114,7 @@ export class FailureMapper {
   #scrub(raw: string): string {
     let text = raw;
     for (const secret of this.#context.secrets) text = text.replaceAll(secret, '[redacted]');
-    return text
-      .replace(/\/\/[^/\s@]*@/g, '//[redacted]@')
-      .replace(/\b(bearer|basic)\s+\S+/gi, '$1 [redacted]')
-      .replace(/\bsk-[\w*.-]{4,}/g, '[redacted]');
+    return redactCredentials(text);
   }
 }
 

@@ -7,6 +7,10 @@ export interface Group {
   readonly body: string;
 }
 
+/** Characters of JSON in a group; the line feeds between its entries are the store's own. */
+export const sizeOf = ({ firstSeq, lastSeq, body }: Group): number =>
+  body.length - (lastSeq - firstSeq);
+
 /** The group that a part becomes, with its terminal or without. */
 export function groupOf(part: AppendPart, { settles }: { settles: boolean }): Group {
   const { firstSeq, count, body } = part;

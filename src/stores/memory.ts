@@ -1,17 +1,26 @@
 import { createLocalBus } from './bus.ts';
-import { type Group, groupOf, pageOf } from './groups.ts';
+import { type Group, groupOf, pageOf, sizeOf } from './groups.ts';
+import { MemoryIndex } from './memory-index.ts';
+import { MemoryLeases } from './memory-leases.ts';
+import { RealmSizes } from './realms.ts';
 import {
   type AcquireOutcome,
   type AcquireRequest,
   type AppendOutcome,
   type AppendPart,
+  type ApprovalQuery,
+  type DecideOutcome,
   FENCED,
   type JournalPage,
   type Lease,
   type PageLimits,
+  type RunInStore,
   type RunQuery,
+  type SessionQuery,
   type Store,
+  type StoredApproval,
   type StoredRun,
+  type StoredSession,
   StoreError,
   WRITTEN,
 } from './store.ts';
@@ -20,7 +29,10 @@ import {
 export interface MemoryLimits {
   /** Characters of JSON over all sessions; beyond it the oldest of the session idle longest go. */
   readonly journalBytesMax: number;
-  /** Records of settled runs; beyond it the one settled first is forgotten. */
+  /**
+   * Records of settled runs; beyond it the one settled first is forgotten, and one that waits for a
+   * resume only when there is no other.
+   */
   readonly settledRunsMax: number;
 }
 
@@ -35,15 +47,11 @@ export function createMemoryStore(limits: Partial<MemoryLimits> = {}): Store {
 }
 
 interface SessionRow {
+  readonly sessionId: string;
   groups: Group[];
   head: number;
   floor: number;
-}
-
-interface LeaseRow {
-  owner: string;
-  generation: number;
-  expiresAt: number;
+  bytes: number;
 }
 
 class MemoryStore implements Store {
@@ -51,16 +59,18 @@ class MemoryStore implements Store {
   readonly bus = createLocalBus();
   readonly #limits: MemoryLimits;
   readonly #sessions = new Map<string, SessionRow>();
-  readonly #leases = new Map<string, LeaseRow>();
-  readonly #runs = new Map<string, StoredRun>();
+  readonly #leases = new MemoryLeases();
+  readonly #index: MemoryIndex;
   /** Sessions that have entries, the one written least recently first. */
   readonly #filled = new Set<SessionRow>();
-  readonly #settled: string[] = [];
-  #bytes = 0;
+  /** Characters of entries. */
+  readonly #sizes = new RealmSizes();
   #closed = false;
 
   constructor(limits: MemoryLimits) {
     this.#limits = limits;
+    const hasEntries = (id: string) => (this.#sessions.get(id)?.groups.length ?? 0) > 0;
+    this.#index = new MemoryIndex({ settledRunsMax: limits.settledRunsMax, hasEntries });
   }
 
   append(parts: readonly AppendPart[]): readonly AppendOutcome[] {
@@ -90,52 +100,102 @@ class MemoryStore implements Store {
     return row.floor;
   }
 
-  putRecord(run: Omit<StoredRun, 'settledSeq'>, lease: Lease | undefined): boolean {
+  bytes(sessionId: string): number {
     this.ping();
-    const held = (this.#leases.get(run.sessionId)?.owner ?? '') !== '';
-    if (lease === undefined ? held : !this.#isCurrent(lease)) return false;
-    this.#putRun(run);
-    return true;
+    return this.#sessions.get(sessionId)?.bytes ?? 0;
+  }
+
+  totalBytes(realm?: string): number {
+    this.ping();
+    return this.#sizes.total(realm);
+  }
+
+  putRecord(run: RunInStore, lease: Lease | undefined): boolean {
+    this.ping();
+    const refused =
+      lease === undefined ? this.#leases.isHeld(run.sessionId) : !this.#leases.isCurrent(lease);
+    if (!refused) this.#index.putRun(run);
+    return !refused;
   }
 
   getRecord(runId: string): StoredRun | undefined {
     this.ping();
-    return this.#runs.get(runId);
+    return this.#index.getRun(runId);
   }
 
-  listRecords({ sessionId, unsettled, before, limit }: RunQuery): readonly StoredRun[] {
+  listRecords(query: RunQuery): readonly StoredRun[] {
     this.ping();
-    return [...this.#runs.values()]
-      .filter(
-        (run) =>
-          (sessionId === undefined || run.sessionId === sessionId) &&
-          (unsettled === undefined || run.settledSeq === undefined) &&
-          (before === undefined || run.runId < before),
-      )
-      .sort((a, b) => (a.runId < b.runId ? 1 : -1))
-      .slice(0, limit);
+    return this.#index.list(query);
   }
 
-  acquire({ key, owner, now, ttlMs }: AcquireRequest): AcquireOutcome {
+  getStart(key: string): { readonly runId: string; readonly digest: string } | undefined {
     this.ping();
-    const row = this.#leases.get(key);
-    const free = row === undefined || row.owner === '' || row.expiresAt <= now;
-    if (!free && row.owner !== owner) {
-      return { acquired: false, owner: row.owner, expiresAt: row.expiresAt };
-    }
-    const generation = (row?.generation ?? 0) + 1;
-    this.#leases.set(key, { owner, generation, expiresAt: now + ttlMs });
-    return { acquired: true, lease: { key, owner, generation } };
+    return this.#index.starts.get(key);
+  }
+
+  getCheckpoint(runId: string): string | undefined {
+    this.ping();
+    return this.#index.checkpoints.get(runId);
+  }
+
+  getLog(runId: string): string | undefined {
+    this.ping();
+    return this.#index.logs.get(runId);
+  }
+
+  discard(runId: string): boolean {
+    this.ping();
+    return this.#index.discard(runId);
+  }
+
+  forgetRuns(before: string, limit: number): number {
+    this.ping();
+    return this.#index.forget(before, limit);
+  }
+
+  listSessions(query: SessionQuery): readonly StoredSession[] {
+    this.ping();
+    return this.#index.sessions.list(query);
+  }
+
+  getSession(sessionId: string): StoredSession | undefined {
+    this.ping();
+    return this.#index.sessions.get(sessionId);
+  }
+
+  getTranscript(sessionId: string): string | undefined {
+    this.ping();
+    return this.#index.sessions.transcript(sessionId);
+  }
+
+  decideApproval(decisionId: string, outcome: string, now: number): DecideOutcome {
+    this.ping();
+    return this.#index.approvals.decide(decisionId, outcome, now);
+  }
+
+  getApproval(decisionId: string): StoredApproval | undefined {
+    this.ping();
+    return this.#index.approvals.get(decisionId);
+  }
+
+  listApprovals(query: ApprovalQuery): readonly StoredApproval[] {
+    this.ping();
+    return this.#index.approvals.list(query);
+  }
+
+  acquire(request: AcquireRequest): AcquireOutcome {
+    this.ping();
+    return this.#leases.acquire(request);
   }
 
   renew(leases: readonly Lease[], expiresAt: number): readonly boolean[] {
     this.ping();
-    return leases.map((lease) => this.#change(lease, { owner: lease.owner, expiresAt }));
+    return this.#leases.renew(leases, expiresAt);
   }
 
   release(leases: readonly Lease[]): readonly boolean[] {
     this.ping();
-    return leases.map((lease) => this.#change(lease, { owner: '', expiresAt: 0 }));
+    return this.#leases.release(leases);
   }
 
   ping(): void {
@@ -147,22 +207,17 @@ class MemoryStore implements Store {
   }
 
   #appendPart(part: AppendPart): AppendOutcome {
-    if (!this.#isCurrent(part.lease)) return FENCED;
-    const row = this.#sessions.get(part.lease.key) ?? { groups: [], head: 0, floor: 0 };
+    if (!this.#leases.isCurrent(part.lease)) return FENCED;
+    const row = this.#sessions.get(part.lease.key) ?? newRow(part.lease.key);
     if (row.head !== part.firstSeq - 1) return { status: 'conflict', head: row.head };
+    const refusal = this.#index.put(part);
+    if (refusal !== undefined) return refusal;
     this.#sessions.set(part.lease.key, row);
-    for (const { runId, record } of part.records ?? []) {
-      this.#putRun({ runId, sessionId: part.lease.key, record });
-    }
-    const settledSeq = part.terminal && this.#runs.get(part.terminal.runId)?.settledSeq;
-    const settles = part.terminal !== undefined && settledSeq === undefined;
-    this.#push(row, groupOf(part, { settles }));
-    if (settles) this.#settle(part, row.head);
-    return settledSeq === undefined ? WRITTEN : { status: 'lost', settledSeq };
-  }
-
-  #putRun(run: Omit<StoredRun, 'settledSeq'>): void {
-    this.#runs.set(run.runId, { ...run, settledSeq: this.#runs.get(run.runId)?.settledSeq });
+    const settledSeq = part.terminal && this.#index.getRun(part.terminal.runId)?.settledSeq;
+    this.#push(row, groupOf(part, { settles: settledSeq === undefined }));
+    if (settledSeq !== undefined) return { status: 'lost', settledSeq };
+    if (part.terminal !== undefined) this.#index.settle(part.terminal, part.lease.key, row.head);
+    return WRITTEN;
   }
 
   #push(row: SessionRow, group: Group): void {
@@ -171,23 +226,12 @@ class MemoryStore implements Store {
     row.head = group.lastSeq;
     this.#filled.delete(row);
     this.#filled.add(row);
-    this.#bytes += group.body.length;
-  }
-
-  #settle({ terminal, lease }: AppendPart, settledSeq: number): void {
-    if (terminal === undefined) return;
-    const { runId } = terminal;
-    const record = terminal.record ?? this.#runs.get(runId)?.record ?? '{}';
-    this.#runs.set(runId, { runId, sessionId: lease.key, record, settledSeq });
-    this.#settled.push(runId);
-    if (this.#settled.length <= this.#limits.settledRunsMax) return;
-    const oldest = this.#settled.shift();
-    if (oldest !== undefined) this.#runs.delete(oldest);
+    this.#grow(row, sizeOf(group));
   }
 
   /** The session written last keeps its entries: somebody is reading them. */
   #evict(): void {
-    while (this.#bytes > this.#limits.journalBytesMax && this.#filled.size > 1) {
+    while (this.#sizes.total() > this.#limits.journalBytesMax && this.#filled.size > 1) {
       const [oldest] = this.#filled;
       if (oldest !== undefined) this.#dropOldest(oldest);
     }
@@ -197,21 +241,25 @@ class MemoryStore implements Store {
     const group = row.groups.shift();
     if (group === undefined) return;
     row.floor = group.lastSeq;
-    this.#bytes -= group.body.length;
-    if (row.groups.length === 0) this.#filled.delete(row);
+    this.#grow(row, -sizeOf(group));
+    if (row.groups.length > 0) return;
+    this.#filled.delete(row);
+    this.#index.sessions.forgetEmpty(row.sessionId);
   }
 
-  #isCurrent({ key, owner, generation }: Lease): boolean {
-    const row = this.#leases.get(key);
-    return row !== undefined && row.owner === owner && row.generation === generation;
-  }
-
-  #change(lease: Lease, change: Omit<LeaseRow, 'generation'>): boolean {
-    if (!this.#isCurrent(lease)) return false;
-    this.#leases.set(lease.key, { ...change, generation: lease.generation });
-    return true;
+  #grow(row: SessionRow, bytes: number): void {
+    row.bytes += bytes;
+    this.#sizes.add(row.sessionId, bytes);
   }
 }
+
+const newRow = (sessionId: string): SessionRow => ({
+  sessionId,
+  groups: [],
+  head: 0,
+  floor: 0,
+  bytes: 0,
+});
 
 /** The groups from the one that holds `from` on, found by halving. */
 function* groupsFrom(groups: readonly Group[], from: number): Iterable<Group> {

@@ -1,11 +1,20 @@
 import type { StatementSync } from 'node:sqlite';
-import type { Group } from './groups.ts';
+import { type Group, sizeOf } from './groups.ts';
 import type { SqliteFile } from './sqlite-file.ts';
+import { REALM } from './sqlite-schema.ts';
+import type { Realm } from './store.ts';
 
 /** Rows are bounded, so that a page reads little more than it gives. */
 const ROW_BYTES_MAX = 65_536;
 
-/** Entries at rest: many of one session in one row, found by session and `seq`. */
+/** Rows that one call deletes; about 8 MB, which takes some milliseconds. */
+const TRIM_ROWS_MAX = 128;
+
+/**
+ * Entries at rest: many of one session in one row, found by session and `seq`.
+ *
+ * AR1. `sizes` changes with the rows in one transaction, so that a total is read and not counted.
+ */
 export class SqliteArchive {
   readonly #insert: StatementSync;
   readonly #from: StatementSync;
@@ -14,9 +23,13 @@ export class SqliteArchive {
   readonly #setFloor: StatementSync;
   readonly #through: StatementSync;
   readonly #delete: StatementSync;
+  readonly #grow: StatementSync;
+  readonly #bytes: StatementSync;
+  readonly #total: StatementSync;
+  readonly #realmTotal: StatementSync;
 
   constructor(file: SqliteFile) {
-    this.#insert = file.prepare('INSERT INTO journal VALUES (?, ?, ?, ?)');
+    this.#insert = file.prepare('INSERT INTO journal VALUES (?, ?, ?, ?, ?)');
     this.#from = file.prepare(
       `SELECT first_seq AS firstSeq, last_seq AS lastSeq, body FROM journal
        WHERE session_id = ?1 AND first_seq >= coalesce(
@@ -33,9 +46,19 @@ export class SqliteArchive {
        ON CONFLICT (session_id) DO UPDATE SET floor = max(floor, excluded.floor)`,
     );
     this.#through = file.prepare(
-      'SELECT max(last_seq) AS lastSeq FROM journal WHERE session_id = ? AND last_seq <= ?',
+      `SELECT max(last_seq) AS lastSeq, sum(bytes) AS bytes FROM (
+         SELECT last_seq, bytes FROM journal WHERE session_id = ? AND last_seq <= ?
+         ORDER BY first_seq LIMIT ${TRIM_ROWS_MAX})`,
     );
     this.#delete = file.prepare('DELETE FROM journal WHERE session_id = ? AND last_seq <= ?');
+    this.#grow = file.prepare(
+      `INSERT INTO sizes SELECT ${REALM}, ?2 FROM (SELECT ?1 AS session_id) WHERE true
+       ON CONFLICT (realm) DO UPDATE SET bytes = bytes + excluded.bytes`,
+    );
+    const sum = 'SELECT coalesce(sum(bytes), 0) AS bytes';
+    this.#bytes = file.prepare(`${sum} FROM journal WHERE session_id = ?`);
+    this.#total = file.prepare(`${sum} FROM sizes`);
+    this.#realmTotal = file.prepare(`${sum} FROM sizes WHERE realm = ?`);
   }
 
   /** The newest `seq` that the archive has or had. */
@@ -53,21 +76,46 @@ export class SqliteArchive {
     return this.#from.iterate(sessionId, from) as unknown as Iterable<Group>;
   }
 
+  hasRows(sessionId: string): boolean {
+    return this.#last.get(sessionId) !== undefined;
+  }
+
+  /** Characters of JSON of a session. */
+  bytes(sessionId: string): number {
+    return (this.#bytes.get(sessionId) as { bytes: number }).bytes;
+  }
+
+  /** The same for all sessions, or for those of a realm. */
+  totalBytes(realm: Realm | undefined): number {
+    const row = realm === undefined ? this.#total.get() : this.#realmTotal.get(realm);
+    return (row as { bytes: number }).bytes;
+  }
+
   /** Inside a transaction. Groups that are here already are passed over. */
   put(sessionId: string, groups: readonly Group[]): void {
     const head = this.head(sessionId);
-    for (const { firstSeq, lastSeq, body } of merged(groups.filter((g) => g.lastSeq > head))) {
-      this.#insert.run(sessionId, firstSeq, lastSeq, body);
+    let bytes = 0;
+    for (const group of merged(groups.filter(({ lastSeq }) => lastSeq > head))) {
+      const size = sizeOf(group);
+      this.#insert.run(sessionId, group.firstSeq, group.lastSeq, size, group.body);
+      bytes += size;
     }
+    if (bytes > 0) this.#grow.run(sessionId, bytes);
   }
 
-  /** Inside a transaction. Deletes whole rows up to `through` and answers the floor. */
+  /** Inside a transaction. Deletes whole rows up to `through`, not all at once, and sets the floor. */
   trim(sessionId: string, through: number): number {
-    const { lastSeq } = this.#through.get(sessionId, through) as { lastSeq: number | null };
-    if (lastSeq === null) return this.floor(sessionId);
-    this.#setFloor.run(sessionId, lastSeq);
-    this.#delete.run(sessionId, lastSeq);
-    return lastSeq;
+    const found = this.#through.get(sessionId, through) as { lastSeq: number; bytes: number };
+    if (found.lastSeq === null) return this.floor(sessionId);
+    this.#delete.run(sessionId, found.lastSeq);
+    this.#grow.run(sessionId, -found.bytes);
+    return this.raiseFloor(sessionId, found.lastSeq);
+  }
+
+  /** Inside a transaction: nothing of the session up to `floor` is here, or will be put. */
+  raiseFloor(sessionId: string, floor: number): number {
+    this.#setFloor.run(sessionId, floor);
+    return floor;
   }
 }
 

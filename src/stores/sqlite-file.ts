@@ -2,6 +2,7 @@ import { statSync } from 'node:fs';
 import { dirname, resolve } from 'node:path';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import { makeDirectory } from '../directories.ts';
+import { migrate, SCHEMA_VERSION, versionOf } from './sqlite-schema.ts';
 import { StoreError } from './store.ts';
 
 /** What survives what: `process` a killed process, `power` a lost machine too, at an fsync a group. */
@@ -14,40 +15,6 @@ export interface SqliteOptions {
   /** How long a write waits for another process that is writing. The event loop waits with it. */
   readonly busyMs: number;
 }
-
-/** A newer file is refused, an older one is brought up by the steps from its version on. */
-export const SCHEMA_VERSION = 1;
-
-/**
- * Persisted. `tail` takes each append transaction as one row, whatever the number of sessions in
- * it, because a row a session would dirty a page a session. From there entries are moved in bulk
- * to `journal`, where one row holds many of a session. An entry may be in both for a moment and
- * counts once. Ids of `tail` are dense and never used twice, so that a reader knows how far it has
- * read; therefore its newest row is never deleted.
- *
- * `journal` has row ids: in a table without them every key that is passed by on the way to another
- * is read with the whole row that it belongs to, and these rows are long.
- */
-const SCHEMA = `
-  CREATE TABLE journal (
-    session_id TEXT NOT NULL, first_seq INTEGER NOT NULL, last_seq INTEGER NOT NULL,
-    body TEXT NOT NULL, PRIMARY KEY (session_id, first_seq)
-  ) STRICT;
-  CREATE TABLE tail (
-    id INTEGER PRIMARY KEY, parts TEXT NOT NULL, body TEXT NOT NULL
-  ) STRICT;
-  CREATE TABLE floors (session_id TEXT PRIMARY KEY, floor INTEGER NOT NULL) STRICT, WITHOUT ROWID;
-  CREATE TABLE leases (
-    key TEXT PRIMARY KEY, owner TEXT NOT NULL, generation INTEGER NOT NULL,
-    expires_at INTEGER NOT NULL
-  ) STRICT, WITHOUT ROWID;
-  CREATE TABLE runs (
-    run_id TEXT PRIMARY KEY, session_id TEXT NOT NULL, settled_seq INTEGER, record TEXT NOT NULL
-  ) STRICT, WITHOUT ROWID;
-  CREATE INDEX runs_by_session ON runs (session_id, run_id);
-  CREATE INDEX runs_unsettled ON runs (run_id) WHERE settled_seq IS NULL;
-  PRAGMA user_version = ${SCHEMA_VERSION};
-`;
 
 /** Pages that stay in memory; a move from the tail touches one for each of its sessions. */
 const CACHE_KIB = 16_384;
@@ -151,34 +118,11 @@ function prepareFile(db: DatabaseSync, path: string, durability: Durability): vo
   if (version < SCHEMA_VERSION) migrate(db, path);
 }
 
-/** Another process may have made the file in the meantime, so the version is read again inside. */
-function migrate(db: DatabaseSync, path: string): void {
-  db.exec('BEGIN IMMEDIATE');
-  try {
-    if (versionOf(db) === 0) {
-      const { n } = db.prepare('SELECT count(*) AS n FROM sqlite_schema').get() as { n: number };
-      if (n > 0) {
-        throw new StoreError(
-          `The database ${path} belongs to another program. Name another data directory.`,
-        );
-      }
-      db.exec(SCHEMA);
-    }
-    db.exec('COMMIT');
-  } catch (error) {
-    if (db.isTransaction) db.exec('ROLLBACK');
-    throw error;
-  }
-}
-
 /** Which file stands at `path`; undefined when there is none. */
 function identityOf(path: string): string | undefined {
   const stat = statSync(path, { bigint: true, throwIfNoEntry: false });
   return stat && `${stat.dev}:${stat.ino}`;
 }
-
-const versionOf = (db: DatabaseSync): number =>
-  (db.prepare('PRAGMA user_version').get() as { user_version: number }).user_version;
 
 function openError(path: string, cause: unknown): StoreError {
   return new StoreError(`The database ${path} cannot be opened: ${remedyOf(cause)}`, { cause });

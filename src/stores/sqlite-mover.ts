@@ -45,12 +45,6 @@ export class SqliteMover {
     return this.#advance(move, Math.min(move.next + sessionsPerStep, move.sessionIds.length));
   }
 
-  /** Inside a transaction: the whole tail. */
-  all(): () => void {
-    const move = this.#begin();
-    return this.#advance(move, move.sessionIds.length);
-  }
-
   #begin(): Move {
     return { upTo: this.#tail.lastId, sessionIds: this.#tail.sessionIds(), next: 0 };
   }

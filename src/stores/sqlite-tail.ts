@@ -1,7 +1,9 @@
 import type { StatementSync } from 'node:sqlite';
-import type { Group } from './groups.ts';
+import { type Group, sizeOf } from './groups.ts';
+import { RealmSizes } from './realms.ts';
 import type { SqliteArchive } from './sqlite-archive.ts';
 import type { SqliteFile } from './sqlite-file.ts';
+import type { Realm } from './store.ts';
 
 /** A session and the number of its entries in one row of the tail. Persisted. */
 type PartHead = readonly [sessionId: string, firstSeq: number, count: number];
@@ -41,7 +43,9 @@ export class SqliteTail {
   /** Ids of the rows that memory mirrors: above the first, up to the last. */
   #droppedId = 0;
   #lastId = 0;
-  #bytes = 0;
+  readonly #sizes = new RealmSizes();
+  /** Of entries that were trimmed and whose rows are still on disk. */
+  #trimmedBytes = 0;
 
   constructor(file: SqliteFile, archive: SqliteArchive) {
     this.#archive = archive;
@@ -54,9 +58,24 @@ export class SqliteTail {
     this.refresh();
   }
 
-  /** Characters in memory. */
+  /** Characters on disk, or nearly so. */
   get bytes(): number {
-    return this.#bytes;
+    return this.#sizes.total() + this.#trimmedBytes;
+  }
+
+  /** Characters of entries of one session that are newer than `seq`. */
+  bytesOf(sessionId: string, seq: number): number {
+    let bytes = 0;
+    for (const group of this.groups(sessionId)) if (group.lastSeq > seq) bytes += sizeOf(group);
+    return bytes;
+  }
+
+  /**
+   * The same of all sessions, or of those of a realm. What another process is moving or has trimmed
+   * may count until it has moved the whole tail.
+   */
+  totalBytes(realm: Realm | undefined): number {
+    return this.#sizes.total(realm);
   }
 
   get lastId(): number {
@@ -111,6 +130,19 @@ export class SqliteTail {
   /** Once the transaction of {@link drop} is committed. */
   dropped(id: number): void {
     this.#droppedId = id;
+    this.#trimmedBytes = 0;
+  }
+
+  /** Once the transaction that set the session's floor is committed. */
+  trimmed(sessionId: string, floor: number): void {
+    const known = this.#sessions.get(sessionId);
+    if (known === undefined) return;
+    const kept = known.groups.findIndex(({ lastSeq }) => lastSeq > floor);
+    const gone = known.groups.splice(0, kept === -1 ? known.groups.length : kept);
+    for (const group of gone) {
+      this.#sizes.add(sessionId, -sizeOf(group));
+      this.#trimmedBytes += sizeOf(group);
+    }
   }
 
   /**
@@ -120,14 +152,15 @@ export class SqliteTail {
   forget(sessionId: string): void {
     const known = this.#sessions.get(sessionId);
     if (known === undefined) return;
-    for (const group of known.groups) this.#bytes -= group.body.length;
+    for (const group of known.groups) this.#sizes.add(sessionId, -sizeOf(group));
     if (known.groups.length === 0) this.#sessions.delete(sessionId);
     else this.#sessions.set(sessionId, { groups: [], lastSeq: known.lastSeq });
   }
 
   #clear(droppedId: number): void {
     this.#sessions.clear();
-    this.#bytes = 0;
+    this.#sizes.clear();
+    this.#trimmedBytes = 0;
     this.#droppedId = this.#lastId = droppedId;
   }
 
@@ -138,7 +171,7 @@ export class SqliteTail {
 
   #add({ sessionId, group }: TailPart): void {
     const known = this.#sessions.get(sessionId);
-    this.#bytes += group.body.length;
+    this.#sizes.add(sessionId, sizeOf(group));
     if (known === undefined) {
       this.#sessions.set(sessionId, { groups: [group], lastSeq: group.lastSeq });
       return;

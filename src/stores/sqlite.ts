@@ -4,24 +4,31 @@ import { type Group, groupOf, pageOf } from './groups.ts';
 import { SqliteArchive } from './sqlite-archive.ts';
 import { SqliteCheckpointer } from './sqlite-checkpointer.ts';
 import { type Durability, SqliteFile } from './sqlite-file.ts';
+import { SqliteIndex } from './sqlite-index.ts';
 import { SqliteLeases } from './sqlite-leases.ts';
 import { MOVE_LIMITS, type MoveLimits, SqliteMover } from './sqlite-mover.ts';
 import { SqliteOwners } from './sqlite-owners.ts';
-import { SqliteRuns } from './sqlite-runs.ts';
 import { SqliteTail, type TailPart } from './sqlite-tail.ts';
 import {
   type AcquireOutcome,
   type AcquireRequest,
   type AppendOutcome,
   type AppendPart,
+  type ApprovalQuery,
+  type DecideOutcome,
   FENCED,
   type JournalPage,
   type Lease,
   lastSeqOf,
   type PageLimits,
+  type Realm,
+  type RunInStore,
   type RunQuery,
+  type SessionQuery,
   type Store,
+  type StoredApproval,
   type StoredRun,
+  type StoredSession,
   WRITTEN,
 } from './store.ts';
 
@@ -30,6 +37,10 @@ const BUSY_MS = 2_000;
 
 /** SQLite's default. */
 const PAGE_BYTES = 4_096;
+
+/** About how many pages change with a trim, and with each run that is forgotten or discarded. */
+const PAGES_A_TRIM = 16;
+const PAGES_A_RUN = 8;
 
 export interface SqliteStoreOptions {
   /** The database file; its directory is made. */
@@ -57,7 +68,7 @@ class SqliteStore implements Store {
   readonly #mover: SqliteMover;
   readonly #leases: SqliteLeases;
   readonly #owners: SqliteOwners;
-  readonly #runs: SqliteRuns;
+  readonly #index: SqliteIndex;
   readonly #checkpointer: SqliteCheckpointer;
   readonly #dataVersion: StatementSync;
   #seenVersion = -1;
@@ -69,7 +80,7 @@ class SqliteStore implements Store {
     this.#mover = new SqliteMover(this.#tail, this.#archive, limits);
     this.#leases = new SqliteLeases(file);
     this.#owners = new SqliteOwners(file.path);
-    this.#runs = new SqliteRuns(file);
+    this.#index = new SqliteIndex(file);
     this.#checkpointer = new SqliteCheckpointer(file);
     this.#dataVersion = file.prepare('PRAGMA data_version');
   }
@@ -84,7 +95,7 @@ class SqliteStore implements Store {
     });
     afterMove?.();
     if (kept.length > 0) this.#tail.keep(kept);
-    this.#checkpointer.wrote(pagesOf(kept));
+    this.#checkpointer.wrote(pagesOf(kept, parts));
     return outcomes;
   }
 
@@ -104,31 +115,103 @@ class SqliteStore implements Store {
   }
 
   trim(sessionId: string, through: number): number {
-    const { floor, afterMove } = this.#file.write(() => {
+    const floor = this.#file.write(() => {
       this.#follow();
-      const afterMove = this.#mover.all();
-      return { floor: this.#archive.trim(sessionId, through), afterMove };
+      const floor = this.#trim(sessionId, through);
+      if (!this.#hasEntries(sessionId)) this.#index.sessions.forgetEmpty(sessionId);
+      return floor;
     });
-    afterMove();
+    this.#tail.trimmed(sessionId, floor);
+    this.#checkpointer.wrote(PAGES_A_TRIM);
     return floor;
   }
 
-  putRecord(run: Omit<StoredRun, 'settledSeq'>, lease: Lease | undefined): boolean {
+  bytes(sessionId: string): number {
+    return this.#file.guard(() => {
+      this.#follow();
+      const archived = this.#archive.bytes(sessionId);
+      return archived + this.#tail.bytesOf(sessionId, this.#archive.head(sessionId));
+    });
+  }
+
+  totalBytes(realm?: Realm): number {
+    return this.#file.guard(() => {
+      this.#follow();
+      return this.#archive.totalBytes(realm) + this.#tail.totalBytes(realm);
+    });
+  }
+
+  putRecord(run: RunInStore, lease: Lease | undefined): boolean {
     return this.#file.write(() => {
       this.#follow();
       const refused =
         lease === undefined ? this.#leases.isHeld(run.sessionId) : !this.#leases.isCurrent(lease);
-      if (!refused) this.#runs.put(run);
+      if (!refused) this.#index.putRun(run);
       return !refused;
     });
   }
 
   getRecord(runId: string): StoredRun | undefined {
-    return this.#file.guard(() => this.#runs.get(runId));
+    return this.#file.guard(() => this.#index.runs.get(runId));
   }
 
   listRecords(query: RunQuery): readonly StoredRun[] {
-    return this.#file.guard(() => this.#runs.list(query));
+    return this.#file.guard(() => this.#index.runs.list(query));
+  }
+
+  getStart(key: string): { readonly runId: string; readonly digest: string } | undefined {
+    return this.#file.guard(() => this.#index.texts.start(key));
+  }
+
+  getCheckpoint(runId: string): string | undefined {
+    return this.#file.guard(() => this.#index.texts.checkpoint(runId));
+  }
+
+  getLog(runId: string): string | undefined {
+    return this.#file.guard(() => this.#index.texts.log(runId));
+  }
+
+  discard(runId: string): boolean {
+    const isDone = this.#file.write(() => this.#index.discard(runId));
+    if (isDone) this.#checkpointer.wrote(PAGES_A_RUN);
+    return isDone;
+  }
+
+  forgetRuns(before: string, limit: number): number {
+    const runs = this.#file.write(() => {
+      this.#follow();
+      return this.#index.forget({ before, limit }, (id) => this.#hasEntries(id));
+    });
+    this.#checkpointer.wrote(runs * PAGES_A_RUN);
+    return runs;
+  }
+
+  listSessions(query: SessionQuery): readonly StoredSession[] {
+    return this.#file.guard(() => this.#index.sessions.list(query));
+  }
+
+  getSession(sessionId: string): StoredSession | undefined {
+    return this.#file.guard(() => this.#index.sessions.get(sessionId));
+  }
+
+  getTranscript(sessionId: string): string | undefined {
+    return this.#file.guard(() => this.#index.sessions.transcript(sessionId));
+  }
+
+  decideApproval(decisionId: string, outcome: string, now: number): DecideOutcome {
+    return this.#file.write(() => {
+      const won = this.#index.approvals.decide(decisionId, outcome, now);
+      const approval = this.#index.approvals.get(decisionId);
+      return approval && { won, approval };
+    });
+  }
+
+  getApproval(decisionId: string): StoredApproval | undefined {
+    return this.#file.guard(() => this.#index.approvals.get(decisionId));
+  }
+
+  listApprovals(query: ApprovalQuery): readonly StoredApproval[] {
+    return this.#file.guard(() => this.#index.approvals.list(query));
   }
 
   /** A session is not begun in a file that will be gone. */
@@ -181,14 +264,29 @@ class SqliteStore implements Store {
     if (!this.#leases.isCurrent(part.lease)) return FENCED;
     const head = this.#head(sessionId);
     if (head !== part.firstSeq - 1) return { status: 'conflict', head };
-    for (const { runId, record } of part.records ?? []) {
-      this.#runs.put({ runId, sessionId, record });
-    }
+    const refusal = this.#index.put(part);
+    if (refusal !== undefined) return refusal;
     const settledSeq =
-      part.terminal && this.#runs.settle(part.terminal, sessionId, lastSeqOf(part));
+      part.terminal && this.#index.settle(part.terminal, sessionId, lastSeqOf(part));
     const group = groupOf(part, { settles: settledSeq === undefined });
     if (group.lastSeq >= group.firstSeq) kept.push({ sessionId, group });
     return settledSeq === undefined ? WRITTEN : { status: 'lost', settledSeq };
+  }
+
+  /**
+   * Entries that were not moved yet go once no row of the archive is before them. They leave the
+   * disk with their rows of the tail, which the floor keeps from being read.
+   */
+  #trim(sessionId: string, through: number): number {
+    const floor = this.#archive.trim(sessionId, through);
+    if (this.#archive.hasRows(sessionId)) return floor;
+    const last = this.#tail.groups(sessionId).findLast(({ lastSeq }) => lastSeq <= through);
+    if (last === undefined || last.lastSeq <= floor) return floor;
+    return this.#archive.raiseFloor(sessionId, last.lastSeq);
+  }
+
+  #hasEntries(sessionId: string): boolean {
+    return this.#head(sessionId) > this.#archive.floor(sessionId);
   }
 
   #head(sessionId: string): number {
@@ -206,8 +304,18 @@ class SqliteStore implements Store {
 }
 
 /** About how many pages the log grew by: the row, the page it ends on, and a share of the moves. */
-function pagesOf(parts: readonly TailPart[]): number {
+function pagesOf(kept: readonly TailPart[], parts: readonly AppendPart[]): number {
   let bytes = 0;
-  for (const { group } of parts) bytes += group.body.length;
-  return 2 + (2 * bytes) / PAGE_BYTES;
+  for (const { group } of kept) bytes += group.body.length;
+  let texts = 0;
+  for (const part of parts) if (part.checkpoints ?? part.terminal) texts += textsOf(part);
+  return 2 + (2 * bytes + texts) / PAGE_BYTES;
+}
+
+/** Characters that a part brings to the tables beside the entries. */
+function textsOf({ checkpoints = [], terminal }: AppendPart): number {
+  const { transcript, log, parked } = terminal ?? {};
+  const texts = [transcript, log, parked?.checkpoint];
+  for (const { checkpoint } of checkpoints) texts.push(checkpoint);
+  return texts.reduce((sum, text) => sum + (text?.length ?? 0), 0);
 }

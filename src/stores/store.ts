@@ -26,12 +26,38 @@ export interface TerminalLine {
   readonly line: string;
   /** The run's record from then on, stored in the same transaction; without it the old one stays. */
   readonly record?: string;
+  /** The session's transcript from then on. */
+  readonly transcript?: string;
+  /** The transitions that the run's charts took, kept as long as the run's record. */
+  readonly log?: string;
+  /** The run ends resumable; for any other end its checkpoint is deleted. */
+  readonly parked?: {
+    readonly checkpoint: string;
+    /** As in {@link StoredRun}. */
+    readonly automatic: boolean;
+    /** What must be decided before it may be resumed. */
+    readonly approvals: readonly ApprovalLine[];
+  };
+}
+
+/** An approval that outlives its run: it is decided here once, whoever asks. */
+export interface ApprovalLine {
+  readonly decisionId: string;
+  /** JSON text, opaque here. */
+  readonly record: string;
+  /** Epoch milliseconds; a decision at or after it is refused. */
+  readonly expiresAt: number;
 }
 
 /** A run's record while it lives. */
 export interface RunLine {
   readonly runId: string;
   readonly record: string;
+  /**
+   * With the first record of a run: a key under which a repeated start finds it again, and a digest
+   * of what was asked for. The first run under a key keeps it.
+   */
+  readonly startKey?: { readonly key: string; readonly digest: string };
 }
 
 /** Consecutive entries of one session. A group of parts is one transaction. */
@@ -46,6 +72,13 @@ export interface AppendPart {
   readonly terminal?: TerminalLine;
   /** Replaced in the same transaction whenever the lines are written; before a terminal's record. */
   readonly records?: readonly RunLine[];
+  /** Each replaces the run's checkpoint, unless the run has been settled. */
+  readonly checkpoints?: readonly { readonly runId: string; readonly checkpoint: string }[];
+  /**
+   * The run `by` goes on with the parked run `runId`, if no other does yet. Otherwise, or when
+   * `runId` is not parked, nothing of the part is written and the outcome is `taken`.
+   */
+  readonly continues?: { readonly runId: string; readonly by: string };
 }
 
 /**
@@ -57,12 +90,15 @@ export interface AppendPart {
  *   were not written, the other lines were.
  * - `fenced`: the lease is no longer current; nothing was written.
  * - `conflict`: `firstSeq` does not follow the session's `head`; nothing was written.
+ * - `taken`: `continues` names a run that is not parked, or that the run `by` goes on with already;
+ *   nothing was written.
  */
 export type AppendOutcome =
   | { readonly status: 'written' }
   | { readonly status: 'lost'; readonly settledSeq: number }
   | { readonly status: 'fenced' }
-  | { readonly status: 'conflict'; readonly head: number };
+  | { readonly status: 'conflict'; readonly head: number }
+  | { readonly status: 'taken'; readonly by: string | undefined };
 
 export interface PageLimits {
   readonly entriesMax: number;
@@ -89,10 +125,21 @@ export interface JournalStore {
   head(sessionId: string): Awaitable<number>;
   /**
    * Lets entries up to `through` go and answers the new floor. The floor may stay below `through`:
-   * entries that were stored together go together.
+   * entries that were stored together go together, and one call does a bounded piece of work. While
+   * the floor moves, another call takes it further.
    */
   trim(sessionId: string, through: number): Awaitable<number>;
+  /** Characters of JSON that the session's entries take now; 0 when there are none. */
+  bytes(sessionId: string): Awaitable<number>;
+  /** The same for all sessions, or for those of a {@link Realm}. */
+  totalBytes(realm?: Realm): Awaitable<number>;
 }
+
+/**
+ * Sessions that share the text up to the first U+001F of their ids, that included. The realm `''` has
+ * those without one; it is not all of them: that is a query without a realm.
+ */
+export type Realm = string;
 
 /** A run as the index keeps it. `record` is opaque here. */
 export interface StoredRun {
@@ -101,12 +148,25 @@ export interface StoredRun {
   readonly record: string;
   /** The entry that settled it; undefined while it lives. */
   readonly settledSeq: number | undefined;
+  /** It ended resumable, and was not discarded. */
+  readonly parked: boolean;
+  /** Parked, and to be resumed without being asked for: by a start, or by the last decision. */
+  readonly automatic: boolean;
+  /** The run that goes on with it. */
+  readonly continuedBy: string | undefined;
 }
+
+/** What a caller gives of a run; the store knows the rest. */
+export type RunInStore = Pick<StoredRun, 'runId' | 'sessionId' | 'record'>;
 
 export interface RunQuery {
   readonly sessionId?: string;
+  /** Only sessions of this realm. */
+  readonly realm?: Realm;
   /** Only runs without a terminal entry: what a start after a crash has to settle. */
   readonly unsettled?: true;
+  /** Only parked runs that no other run goes on with. */
+  readonly resumable?: true;
   /** Only runs whose id is smaller, which is the cursor of a next page. */
   readonly before?: string;
   readonly limit: number;
@@ -117,10 +177,94 @@ export interface RunStore {
    * Replaces a run's record. False, and nothing written, when the lease is not current; without a
    * lease, when somebody holds one for the session.
    */
-  putRecord(run: Omit<StoredRun, 'settledSeq'>, lease: Lease | undefined): Awaitable<boolean>;
+  putRecord(run: RunInStore, lease: Lease | undefined): Awaitable<boolean>;
   getRecord(runId: string): Awaitable<StoredRun | undefined>;
   /** Greatest run id first, which for UUID v7 is newest first. */
   listRecords(query: RunQuery): Awaitable<readonly StoredRun[]>;
+  /** The run that was started under the key, and the digest of what had been asked for. */
+  getStart(key: string): Awaitable<{ readonly runId: string; readonly digest: string } | undefined>;
+  /** What the run can be resumed from: its own text, opaque here. */
+  getCheckpoint(runId: string): Awaitable<string | undefined>;
+  /**
+   * Gives up a parked run that no other run goes on with: it is not parked any more, and its
+   * checkpoint and its undecided approvals are deleted. True when this call did so; false for any
+   * other run.
+   */
+  discard(runId: string): Awaitable<boolean>;
+  /** The `log` of the run's terminal line. */
+  getLog(runId: string): Awaitable<string | undefined>;
+  /**
+   * Deletes settled runs that no resume is waited for and whose id is smaller than `before`, at most
+   * `limit` of them and the smallest first, with their logs, checkpoints, approvals and start keys,
+   * and sessions that are left without runs and entries. Answers how many runs went.
+   */
+  forgetRuns(before: string, limit: number): Awaitable<number>;
+}
+
+/** A session that has, or had, a run. */
+export interface StoredSession {
+  readonly sessionId: string;
+  /** The newest run, whose id orders the sessions. */
+  readonly lastRunId: string;
+  readonly firstRunId: string;
+  /** How many it has had, those that were forgotten included. */
+  readonly runs: number;
+}
+
+export interface SessionQuery {
+  /** Only sessions of this realm. */
+  readonly realm?: Realm;
+  /** Only sessions whose newest run has a smaller id, which is the cursor of a next page. */
+  readonly before?: string;
+  /**
+   * Only sessions whose newest run has a greater id, and then the smallest first; `''` is from the
+   * start.
+   */
+  readonly after?: string;
+  readonly limit: number;
+}
+
+export interface SessionStore {
+  /** The session whose newest run is the greatest first, unless the query says otherwise. */
+  listSessions(query: SessionQuery): Awaitable<readonly StoredSession[]>;
+  getSession(sessionId: string): Awaitable<StoredSession | undefined>;
+  /** The conversation that the session's last settled run left: its own text, opaque here. */
+  getTranscript(sessionId: string): Awaitable<string | undefined>;
+}
+
+export interface StoredApproval extends ApprovalLine {
+  readonly runId: string;
+  readonly sessionId: string;
+  /** JSON text; undefined while nobody has decided. */
+  readonly outcome: string | undefined;
+}
+
+export interface ApprovalQuery {
+  /** Only sessions of this realm. */
+  readonly realm?: Realm;
+  readonly runId?: string;
+  /** Only those that may still be decided at this time, in epoch milliseconds. */
+  readonly pendingAt?: number;
+  /** Only decision ids that are smaller, which is the cursor of a next page. */
+  readonly before?: string;
+  readonly limit: number;
+}
+
+/** The approval as it stands, and whether the call decided it; undefined when there is none. */
+export type DecideOutcome =
+  | { readonly won: boolean; readonly approval: StoredApproval }
+  | undefined;
+
+/** Approvals of parked runs. Those of live runs live in their charts. */
+export interface ApprovalStore {
+  /**
+   * Records the outcome of an approval that has none and has not expired at `now`, and answers the
+   * approval as it stands afterwards.
+   */
+  decideApproval(decisionId: string, outcome: string, now: number): Awaitable<DecideOutcome>;
+  getApproval(decisionId: string): Awaitable<StoredApproval | undefined>;
+  /** Greatest decision id first. */
+  listApprovals(query: ApprovalQuery): Awaitable<readonly StoredApproval[]>;
 }
 
 export interface AcquireRequest {
@@ -158,7 +302,7 @@ export interface Bus {
   subscribe(sessionId: string, onGrown: (head: number) => void): () => void;
 }
 
-export interface Store extends JournalStore, RunStore, LeaseStore {
+export interface Store extends JournalStore, RunStore, SessionStore, ApprovalStore, LeaseStore {
   /** `memory`, `sqlite`, … as `/health` names it. */
   readonly backend: string;
   readonly bus: Bus;

@@ -3,14 +3,21 @@ import {
   type AcquireRequest,
   type AppendOutcome,
   type AppendPart,
+  type ApprovalQuery,
   type Awaitable,
   type Bus,
+  type DecideOutcome,
   type JournalPage,
   type Lease,
   type PageLimits,
+  type Realm,
+  type RunInStore,
   type RunQuery,
+  type SessionQuery,
   type Store,
+  type StoredApproval,
   type StoredRun,
+  type StoredSession,
   StoreError,
 } from './store.ts';
 
@@ -72,7 +79,15 @@ export class WatchedStore implements Store {
     return this.#watch('leases', () => this.#store.trim(sessionId, through));
   }
 
-  putRecord(run: Omit<StoredRun, 'settledSeq'>, lease: Lease | undefined): Awaitable<boolean> {
+  bytes(sessionId: string): Awaitable<number> {
+    return this.#store.bytes(sessionId);
+  }
+
+  totalBytes(realm?: Realm): Awaitable<number> {
+    return this.#store.totalBytes(realm);
+  }
+
+  putRecord(run: RunInStore, lease: Lease | undefined): Awaitable<boolean> {
     return this.#watch('leases', () => this.#store.putRecord(run, lease));
   }
 
@@ -82,6 +97,50 @@ export class WatchedStore implements Store {
 
   listRecords(query: RunQuery): Awaitable<readonly StoredRun[]> {
     return this.#store.listRecords(query);
+  }
+
+  getStart(key: string): ReturnType<Store['getStart']> {
+    return this.#store.getStart(key);
+  }
+
+  getCheckpoint(runId: string): Awaitable<string | undefined> {
+    return this.#store.getCheckpoint(runId);
+  }
+
+  discard(runId: string): Awaitable<boolean> {
+    return this.#watch('leases', () => this.#store.discard(runId));
+  }
+
+  getLog(runId: string): Awaitable<string | undefined> {
+    return this.#store.getLog(runId);
+  }
+
+  forgetRuns(before: string, limit: number): Awaitable<number> {
+    return this.#watch('leases', () => this.#store.forgetRuns(before, limit));
+  }
+
+  listSessions(query: SessionQuery): Awaitable<readonly StoredSession[]> {
+    return this.#store.listSessions(query);
+  }
+
+  getSession(sessionId: string): Awaitable<StoredSession | undefined> {
+    return this.#store.getSession(sessionId);
+  }
+
+  getTranscript(sessionId: string): Awaitable<string | undefined> {
+    return this.#store.getTranscript(sessionId);
+  }
+
+  decideApproval(decisionId: string, outcome: string, now: number): Awaitable<DecideOutcome> {
+    return this.#watch('leases', () => this.#store.decideApproval(decisionId, outcome, now));
+  }
+
+  getApproval(decisionId: string): Awaitable<StoredApproval | undefined> {
+    return this.#store.getApproval(decisionId);
+  }
+
+  listApprovals(query: ApprovalQuery): Awaitable<readonly StoredApproval[]> {
+    return this.#store.listApprovals(query);
   }
 
   acquire(request: AcquireRequest): Awaitable<AcquireOutcome> {

@@ -1,29 +1,6 @@
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
-import type { AppendPart, Lease, Store } from '../../src/stores/store.ts';
-
-const NOW = 1_700_000_000_000;
-const TTL_MS = 15_000;
-const ALL = { entriesMax: 1_000, bytesMax: 1_000_000 };
-
-/** A line as a journal would write it; a store must not look into it. */
-export const lineOf = (seq: number, text = `entry ${seq}`): string => JSON.stringify({ seq, text });
-
-/** Consecutive lines of one session. */
-export function partOf(lease: Lease, firstSeq: number, count: number): AppendPart {
-  const lines = Array.from({ length: count }, (_, i) => lineOf(firstSeq + i));
-  return { lease, firstSeq, count, body: lines.join('\n') };
-}
-
-const terminalAfter = (lease: Lease, firstSeq: number, runId: string, record?: string) => ({
-  ...partOf(lease, firstSeq, 0),
-  terminal: { runId, line: lineOf(firstSeq, 'end'), ...(record !== undefined && { record }) },
-});
-
-async function acquire(store: Store, key: string, owner = 'me', now = NOW): Promise<Lease> {
-  const outcome = await store.acquire({ key, owner, now, ttlMs: TTL_MS });
-  if (!outcome.acquired) throw new Error(`${key} is held by ${outcome.owner}`);
-  return outcome.lease;
-}
+import type { Store } from '../../src/stores/store.ts';
+import { acquire, ALL, lineOf, NOW, partOf, terminalAfter, TTL_MS } from './store-contract-kit.ts';
 
 /** What every engine must do, so that the journal need not know which one it has. */
 export function storeContract(name: string, open: () => Promise<Store> | Store): void {
@@ -156,6 +133,7 @@ export function storeContract(name: string, open: () => Promise<Store> | Store):
 
   describe(`${name} store: runs`, () => {
     const record = (runId: string, sessionId = 's') => ({ runId, sessionId, record: '{"v":1}' });
+    const unparked = { parked: false, automatic: false, continuedBy: undefined };
 
     it('settles a run once (INV-45, INV-46)', async () => {
       const lease = await acquire(store, 's');
@@ -171,6 +149,7 @@ export function storeContract(name: string, open: () => Promise<Store> | Store):
       expect(await lines('s')).toEqual([lineOf(1, 'end'), lineOf(2)]);
       expect(await store.getRecord('r')).toEqual({
         ...record('r'),
+        ...unparked,
         record: '{"v":2}',
         settledSeq: 1,
       });
@@ -189,8 +168,8 @@ export function storeContract(name: string, open: () => Promise<Store> | Store):
       await store.append([{ ...partOf(lease, 2, 1), records: [{ runId: 'late', record: '{}' }] }]);
 
       expect(await store.listRecords({ limit: 9 })).toEqual([
-        { ...record('r'), settledSeq: undefined },
-        { ...record('q'), record: '{"v":2}', settledSeq: undefined },
+        { ...record('r'), ...unparked, settledSeq: undefined },
+        { ...record('q'), ...unparked, record: '{"v":2}', settledSeq: undefined },
       ]);
     });
 

@@ -4,6 +4,10 @@ import { join } from 'node:path';
 import { afterAll } from 'vitest';
 import { createMemoryStore } from '../../src/stores/memory.ts';
 import { openSqliteStore } from '../../src/stores/sqlite.ts';
+import { approvalsContract } from './store-contract-approvals.ts';
+import { discardingContract } from './store-contract-discarding.ts';
+import { parkingContract } from './store-contract-parking.ts';
+import { sessionsContract } from './store-contract-sessions.ts';
 import { storeContract } from './store-contract.ts';
 
 const directory = mkdtempSync(join(tmpdir(), 'runwarden-store-'));
@@ -17,8 +21,21 @@ const openSqlite = (limits?: { tailBytesMax: number; sessionsPerStep: number }) 
 
 afterAll(() => rmSync(directory, { recursive: true }));
 
-storeContract('memory', () => createMemoryStore());
-storeContract('sqlite', openSqlite());
+const engines = {
+  memory: () => createMemoryStore(),
+  sqlite: openSqlite(),
+  // Every append moves something to the archive, so each promise is kept on both sides of the move.
+  'sqlite, always moving': openSqlite({ tailBytesMax: 1, sessionsPerStep: 1 }),
+};
 
-// Every append moves something to the archive, so each promise is kept on both sides of the move.
-storeContract('sqlite, always moving', openSqlite({ tailBytesMax: 1, sessionsPerStep: 1 }));
+const contracts = [
+  storeContract,
+  parkingContract,
+  discardingContract,
+  sessionsContract,
+  approvalsContract,
+];
+
+for (const [name, open] of Object.entries(engines)) {
+  for (const contract of contracts) contract(name, open);
+}

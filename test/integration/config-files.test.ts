@@ -1,10 +1,12 @@
+import { spawnSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Config } from '../../src/config/config.ts';
 import { loadConfig, type LoadOptions } from '../../src/config/load.ts';
-import { MINIMAL, NOW_MS } from '../support/config-kit.ts';
+import { keyText, MINIMAL, NOW_MS } from '../support/config-kit.ts';
 
 let cwd = '';
 
@@ -21,6 +23,15 @@ const write = (name: string, content: string | Uint8Array): void =>
 
 const load = (told: Partial<LoadOptions> = {}): Config =>
   loadConfig({ flags: {}, env: {}, cwd, nowMs: NOW_MS, ...told }).config;
+
+function messageOf(call: () => unknown): string {
+  try {
+    call();
+    return '';
+  } catch (error) {
+    return String(error);
+  }
+}
 
 const agent = (name: string): string => MINIMAL.replace('"a"', `"${name}"`);
 
@@ -80,6 +91,20 @@ describe('configuration files', () => {
     expect(config.server).toMatchObject({ port: 2222, host: '127.0.0.2' });
     expect(config.agents[0]?.systemPrompt).toBe('from the file');
   });
+
+  it.skipIf(spawnSync('sha256sum', ['--version']).status !== 0)(
+    'accepts the hash that its own advice makes of a key',
+    () => {
+      const key = 'rw-0123456789abcdef "$x';
+      write('config.toml', MINIMAL + keyText({ hash: 'none' }));
+      const [, command = ''] = /prints: (.*) \(your key in KEY\)\.$/.exec(messageOf(load)) ?? [];
+      const made = spawnSync('sh', ['-c', command], { env: { ...process.env, KEY: key } });
+      const digits = made.stdout.toString().slice(0, 64);
+      write('config.toml', MINIMAL + keyText({ hash: `sha256:${digits}` }));
+      const digest = createHash('sha256').update(key).digest('hex');
+      expect(load().auth?.keys[0]?.hash).toBe(digest);
+    },
+  );
 
   it('leaves a directory called .env alone', () => {
     mkdirSync(join(cwd, '.env'));

@@ -32,7 +32,7 @@ afterEach(async () => {
 });
 
 describe('paths and methods', () => {
-  it.each(['/', '/nothing', '/health/', '/HEALTH', '/v1/runs', '/v1/sessions', '/v1/runs/x/chart'])(
+  it.each(['/', '/nothing', '/health/', '/HEALTH', '/v1', '/v1/runs/', '/v1/runs/x/nothing'])(
     '%s is 404 in JSON',
     async (path) => {
       const { port } = await world();
@@ -46,6 +46,8 @@ describe('paths and methods', () => {
     ['POST', '/health', 'GET, HEAD'],
     ['GET', CHAT, 'POST'],
     ['DELETE', '/v1/runs/x', 'GET, HEAD'],
+    ['PUT', '/v1/runs', 'GET, HEAD, POST'],
+    ['POST', '/v1/sessions', 'GET, HEAD'],
     ['GET', '/v1/runs/x/cancel', 'POST'],
     ['PUT', '/v1/approvals/x', 'POST'],
   ])('%s %s is 405 and says what is allowed', async (method, path, allow) => {

@@ -1,4 +1,5 @@
 import { approvalMachine } from '../../machines/approval.machine.ts';
+import type { ApprovalOutcome } from '../../machines/vocabulary.ts';
 import type { Fields } from '../../src/testing/paths.ts';
 import { describeModel } from './model-suite.ts';
 import { APPROVAL, inShort, SHUTDOWN } from './samples.ts';
@@ -9,7 +10,15 @@ const decide = (approved: boolean, fields: Record<string, unknown> = {}): Fields
   ...fields,
 });
 
+const decidedBefore = (decided: ApprovalOutcome) => ({
+  input: { request: { ...APPROVAL, decided } },
+  fact: inShort,
+});
+
 describeModel('approval', approvalMachine, {
+  'approved while parked': decidedBefore({ kind: 'approved' }),
+  'denied while parked': decidedBefore({ kind: 'denied', reason: 'no' }),
+  'expired while parked': decidedBefore({ kind: 'timed_out', waitedMs: APPROVAL.timeoutMs }),
   asked: {
     input: { request: APPROVAL },
     fact: inShort,

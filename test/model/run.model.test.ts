@@ -1,5 +1,5 @@
 import type { AnyMachineSnapshot } from 'xstate';
-import type { RunContext } from '../../machines/run.contract.ts';
+import type { RunContext, RunInput } from '../../machines/run.contract.ts';
 import { runMachine } from '../../machines/run.machine.ts';
 import type { ToolCallRequest } from '../../machines/vocabulary.ts';
 import type { Payloads, PathOptions } from '../../src/testing/paths.ts';
@@ -48,7 +48,12 @@ const once =
 
 const bug = { error: new Error('bug') };
 
+/** Only the scenarios about parking ask for it; elsewhere it would only double the states. */
+const NEVER = { '': () => undefined };
+
 const PAYLOADS: Payloads = {
+  'run.park': NEVER,
+  'run.queue': NEVER,
   'run.stop': { external: once(EXTERNAL), 'shutdown in 4 s': once(SHUTDOWN, { graceMs: 4_000 }) },
   'deadline.reached': { '': deadlines },
   'claim.attach': { ann: { observer: { id: 'ann', presence: true } } },
@@ -88,9 +93,11 @@ function keyOf(snapshot: AnyMachineSnapshot): unknown {
     cause,
     notes,
     failure: failed,
+    parking,
+    parkMs,
     ...rest
   } = contextOf(snapshot);
-  const working = snapshot.matches('working') || snapshot.matches('idle');
+  const working = snapshot.matches('live') || snapshot.matches('idle');
   return [
     // Once a run stops, only an open exchange with the model is still told by its turn.
     (working || work === 'model') && `turn ${turn}`,
@@ -103,17 +110,26 @@ function keyOf(snapshot: AnyMachineSnapshot): unknown {
     // What was noted goes into the settlement and decides nothing after it.
     !isStored(snapshot) && notes.length > 0 && `noted ${notes.join('+')}`,
     failed?.code,
+    parking !== null && !isStored(snapshot) && `parks for ${parking.kind}`,
+    parking !== null && working && parkMs < LIMITS.parkMs && 'soon',
+    working && rest.claimsDecided && 'claims decided',
+    rest.parked && 'parked',
     !rest.settled && 'not stored',
   ];
 }
 
-function options(payloads: Payloads, limits = LIMITS): PathOptions<typeof runMachine> {
+function options(
+  payloads: Payloads,
+  limits = LIMITS,
+  input: Partial<RunInput> = {},
+): PathOptions<typeof runMachine> {
   return {
     input: {
       runId: 'run-1',
       liveness: { policy: 'cancel', graceMs: 0 },
       limits,
       firstClaim: { id: 'ann', presence: true },
+      ...input,
     },
     fact: inShort,
     key: keyOf,
@@ -140,5 +156,47 @@ describeModel('run', runMachine, {
       }),
     },
     { ...LIMITS, parallelToolsMax: 1 },
+  ),
+  'parked under park': options(
+    {
+      'run.queue': { '': {} },
+      'claim.attach': NEVER,
+      'approval.decide': NEVER,
+      'deadline.reached': NEVER,
+      'xstate.error.actor.*': NEVER,
+      'run.park': { 'by hand': { cause: EXTERNAL } },
+      'run.stop': {
+        external: once(EXTERNAL),
+        'shutdown in 4 s': once(SHUTDOWN, { graceMs: 4_000 }),
+      },
+      'xstate.done.actor.claims': { parks: { output: { policy: 'park' } } },
+      'xstate.done.actor.turn': {
+        answered: { output: { kind: 'answered' } },
+        ...answers({ 'a call': [toolCall('a')], 'a call of the caller': [CLIENT] }),
+      },
+    },
+    LIMITS,
+    { liveness: { policy: 'park', graceMs: 0 } },
+  ),
+  'parked under cancel, two calls one at a time': options(
+    {
+      'run.park': { 'by hand': { cause: EXTERNAL } },
+      'run.stop': { 'shutdown in 4 s': once(SHUTDOWN, { graceMs: 4_000 }) },
+      'claim.attach': NEVER,
+      'claim.detach': NEVER,
+      'deadline.reached': NEVER,
+      'xstate.done.actor.turn': answers({ 'two calls': [toolCall('a'), toolCall('b')] }),
+    },
+    { ...LIMITS, parallelToolsMax: 1 },
+  ),
+  'resumed with a call': options(
+    { 'xstate.done.actor.turn': { answered: { output: { kind: 'answered' } } } },
+    LIMITS,
+    { resume: { turn: 2, calls: [toolCall('a')] }, firstClaim: null },
+  ),
+  'resumed after a turn': options(
+    { 'xstate.done.actor.turn': { ...answers({ 'a call': [toolCall('a')] }) } },
+    LIMITS,
+    { resume: { turn: 1, calls: [] }, firstClaim: null },
   ),
 });

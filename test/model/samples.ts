@@ -17,6 +17,7 @@ export const LIMITS: RunLimits = {
   totalMs: 900_000,
   toolStopGraceMs: 5_000,
   releaseMs: 7_000,
+  parkMs: 110_000,
   turnsMax: 2,
   parallelToolsMax: 2,
   attemptsMax: 3,

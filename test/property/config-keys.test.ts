@@ -3,9 +3,10 @@ import { stringify } from 'smol-toml';
 import { describe, expect, it } from 'vitest';
 import { formatPath } from '../../src/config/issue.ts';
 import { editDistance } from '../../src/config/nearest.ts';
+import { RETENTION_SECONDS_MAX } from '../../src/config/ranges.ts';
 import { SETTINGS } from '../../src/config/settings.ts';
 import { SECONDS_MAX } from '../../src/config/values.ts';
-import { configOf, issuesOf, MINIMAL } from '../support/config-kit.ts';
+import { configOf, HASH, issuesOf, MINIMAL } from '../support/config-kit.ts';
 
 /** Has every table that the schema knows, so that a stray key can be put into each. */
 const everything = (): Record<string, unknown> => ({
@@ -34,23 +35,27 @@ const everything = (): Record<string, unknown> => ({
     liveness: { chat: {}, headless: {} },
     park: {},
   },
+  auth: { keys: [{ name: 'ci', hash: HASH, scopes: ['chat'] }], limits: {} },
 });
 
 /** Maps of names that the operator chooses: any key is known there. */
 const OPEN_TABLES: ReadonlySet<string> = new Set(['mcp.servers', 'runtime.tools']);
 
-function tablesOf(tree: Record<string, unknown>, path: string[] = []): string[][] {
-  const inner = Object.entries(tree).flatMap(([key, value]) =>
-    typeof value === 'object' && value !== null && !Array.isArray(value)
-      ? tablesOf(value as Record<string, unknown>, [...path, key])
+function tablesOf(tree: object, path: (string | number)[] = []): (string | number)[][] {
+  const isList = Array.isArray(tree);
+  const inner = Object.entries(tree).flatMap(([key, value]: [string, unknown]) =>
+    typeof value === 'object' && value !== null
+      ? tablesOf(value, [...path, isList ? Number(key) : key])
       : [],
   );
-  return path.length === 0 || OPEN_TABLES.has(path.join('.')) ? inner : [path, ...inner];
+  const isOpen = isList || path.length === 0 || OPEN_TABLES.has(path.join('.'));
+  return isOpen ? inner : [path, ...inner];
 }
 
-function tableAt(tree: Record<string, unknown>, path: readonly string[]): Record<string, unknown> {
-  return path.reduce((table, key) => table[key] as Record<string, unknown>, tree);
-}
+type Table = Record<string | number, unknown>;
+
+const tableAt = (tree: Table, path: readonly (string | number)[]): Table =>
+  path.reduce((table, key) => table[key] as Table, tree);
 
 const table = fc.constantFrom(...tablesOf(everything()));
 const strayKey = fc
@@ -142,10 +147,24 @@ describe('configuration: any number of seconds', () => {
   });
 
   it('is never 0 milliseconds unless 0 was written', () => {
+    const read = fc.constantFrom('stepMs', 'chatGraceMs', 'headlessGraceMs', 'retentionMs');
     fc.assert(
-      fc.property(fc.double({ min: 0, max: 1, noNaN: true }), (secs) => {
-        const read = SETTINGS.stepMs.read(secs);
-        expect(read.ok && read.value === 0).toBe(secs === 0);
+      fc.property(read, fc.double({ min: 0, max: 1, noNaN: true }), (name, secs) => {
+        const reading = SETTINGS[name].read(secs);
+        expect(reading.ok && reading.value === 0).toBe(secs === 0);
+      }),
+    );
+  });
+
+  it('is kept to the millisecond up to ten years where no timer waits for it', () => {
+    const longer = fc.integer({ min: SECONDS_MAX + 1, max: RETENTION_SECONDS_MAX });
+    fc.assert(
+      fc.property(longer, fc.nat({ max: 999 }), (whole, ms) => {
+        const secs = Math.min(whole + ms / 1_000, RETENTION_SECONDS_MAX);
+        const env = { RUNWARDEN_RETENTION_SECS: String(secs) };
+        expect(configOf(MINIMAL, { env }).journal.retentionMs).toBe(Math.round(secs * 1_000));
+        const { length } = issuesOf(MINIMAL, { env: { RUNWARDEN_CHAT_GRACE_SECS: String(secs) } });
+        expect(length).toBe(1);
       }),
     );
   });

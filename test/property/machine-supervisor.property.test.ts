@@ -31,6 +31,8 @@ const stimulus: fc.Arbitrary<Stimulus> = fc.oneof(
 const submit = (runId: string) =>
   ({
     type: 'run.submit',
+    waits: false,
+    tenant: { live: 0, max: 0 },
     input: {
       runId,
       liveness: { policy: 'cancel', graceMs: 0 },
@@ -44,7 +46,7 @@ describe('supervisor chart: invariants under any history', () => {
     await fc.assert(
       fc.asyncProperty(fc.array(stimulus, { maxLength: 30 }), async (history) => {
         const drive = startDrive(supervisorMachine, {
-          input: { runsMax: RUNS_MAX, shutdown: BOUNDS, drainToolGraceMs: 4_000 },
+          input: { runsMax: RUNS_MAX, queueMax: 3, shutdown: BOUNDS, drainToolGraceMs: 4_000 },
           real: ['shutdown'],
         });
         const { actor, clock, ports, emitted } = drive;

@@ -28,7 +28,7 @@ describe('a shutdown', () => {
     expect(await world.supervisor.stopped).toMatchObject({ cleanShutdown: true, exitCode: 0 });
   });
 
-  it('cancels what is left after the grace, with the reason shutdown', async () => {
+  it('cancels what is left after the grace, with the reason shutdown (H-11)', async () => {
     const world = new RunWorld({ graceMs: 30_000 });
     const run = await world.start();
     world.model.turn.say('half');

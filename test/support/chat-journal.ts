@@ -2,6 +2,7 @@ import { ChatProjection, type ProjectionOptions } from '../../src/http/chat/proj
 import type {
   FinishReasonName,
   JournalEvent,
+  ParkReason,
   TerminalEvent,
   UsageFields,
 } from '../../src/journal/events.ts';
@@ -27,6 +28,14 @@ export const cancelled = (
   reason: Extract<TerminalEvent, { type: 'cancelled' }>['reason'],
   more: Partial<Extract<TerminalEvent, { type: 'cancelled' }>> = {},
 ): TerminalEvent => ({ type: 'cancelled', reason, end: END, ...CHAT_USAGE, ...more });
+
+export const parked = (reason: ParkReason = 'external'): TerminalEvent => ({
+  type: 'parked',
+  checkpoint: 'v1:run-1:1',
+  reason,
+  end: END,
+  ...CHAT_USAGE,
+});
 
 export const failed = (
   code: string,

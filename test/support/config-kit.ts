@@ -59,3 +59,22 @@ provider = "openai"
 api_key = "sk-secret-key"
 model = "gpt-5-mini"
 `;
+
+export interface KeyLines {
+  readonly name?: string;
+  readonly hash?: string;
+  /** Further lines of the entry. */
+  readonly more?: string;
+}
+
+/** An entry of `[auth]`: four lines, and what is asked for beside them. */
+export const keyText = ({ name = 'ci', hash = HASH, more = '' }: KeyLines = {}): string =>
+  `[[auth.keys]]
+name = "${name}"
+hash = "${hash}"
+scopes = ["chat"]
+${more}
+`;
+
+/** Of no key that anybody knows. */
+export const HASH = `sha256:${'0123456789abcdef'.repeat(4)}`;

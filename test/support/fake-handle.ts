@@ -1,36 +1,41 @@
 import type { DetachBecause, Liveness } from '../../machines/vocabulary.ts';
-import { ShuttingDownError } from '../../src/errors.ts';
+import {
+  IdempotencyKeyReusedError,
+  PolicyUnsupportedError,
+  RunStateError,
+  SessionBusyError,
+  ShuttingDownError,
+} from '../../src/errors.ts';
 import type {
   AgentSummary,
   AgentTools,
+  ApprovalItem,
+  ApprovalListQuery,
   Decision,
   DecisionAnswer,
+  Explanation,
   Health,
+  Page,
+  PageQuery,
+  ResumedRun,
+  ResumeOptions,
+  RunChart,
+  RunListQuery,
   RunRecord,
-  RunState,
+  SessionRecord,
   ShutdownOutcome,
   ShutdownPhase,
   StartedRun,
   StartRun,
   SupervisorHandle,
+  TenantLimits,
 } from '../../src/handle.ts';
-import type {
-  CancelReason,
-  EndFields,
-  JournalEvent,
-  TerminalEvent,
-  UsageFields,
-} from '../../src/journal/events.ts';
-import type { StoredEntry } from '../../src/journal/reader.ts';
+import { sessionKey } from '../../src/session-key.ts';
 import { FakeJournal } from './fake-journal.ts';
+import { FakeRun } from './fake-run.ts';
+import { FakeTenantHandle } from './fake-tenant.ts';
 
-export const USAGE: UsageFields = { prompt_tokens: 7, completion_tokens: 5, total_tokens: 12 };
-
-const STATES: Readonly<Record<TerminalEvent['type'], RunState>> = {
-  finished: 'finished',
-  cancelled: 'cancelled',
-  failed: 'failed',
-};
+export { FakeRun };
 
 /** One agent without tools; a test replaces what it needs of it. */
 export const AGENT: AgentSummary = {
@@ -44,156 +49,32 @@ export const AGENT: AgentSummary = {
   mcpServers: [],
 };
 
-/** A run of the fake: a test writes its journal by hand. */
-export class FakeRun {
-  readonly runId: string;
-  readonly sessionId: string;
-  readonly command: StartRun;
-  readonly claims = new Set<string>();
-  observers = 0;
-  readonly lossListeners = new Set<() => void>();
-  state: RunState = 'running';
-  end: TerminalEvent | undefined;
-  readonly #journal: FakeJournal;
-  readonly #firstSeq: number;
-  #lastSeq: number;
-  #ended: (() => void) | undefined;
-  /** Resolves when the terminal entry has been written. */
-  readonly settled: Promise<void>;
-
-  constructor(journal: FakeJournal, runId: string, command: StartRun) {
-    this.#journal = journal;
-    this.runId = runId;
-    this.sessionId = command.sessionId;
-    this.command = command;
-    if (command.claim !== undefined) this.claims.add(command.claim.observerId);
-    this.settled = new Promise((resolve) => {
-      this.#ended = resolve;
-    });
-    const { agent, prompt, liveness } = command;
-    const entry = journal.append(this.sessionId, runId, {
-      type: 'started',
-      agent,
-      prompt,
-      liveness: { policy: liveness.policy, grace_ms: liveness.graceMs },
-    });
-    this.#firstSeq = entry.seq;
-    this.#lastSeq = entry.seq;
-  }
-
-  /** Appends one entry of this run; nothing is taken after the terminal one. */
-  emit(event: JournalEvent): StoredEntry {
-    if (this.end !== undefined) throw new Error(`run ${this.runId} has ended`);
-    const entry = this.#journal.append(this.sessionId, this.runId, event);
-    this.#lastSeq = entry.seq;
-    return entry;
-  }
-
-  text(...deltas: readonly string[]): void {
-    for (const text of deltas) this.emit({ type: 'text_delta', text });
-  }
-
-  finish(usage: UsageFields = USAGE): void {
-    this.terminate({ type: 'finished', end: this.#end('agent'), ...usage });
-  }
-
-  /** Ends the run as cancelled; `more` adds `which`, `after_ms` or `message`. */
-  cancelled(
-    reason: CancelReason,
-    more: Partial<Extract<TerminalEvent, { type: 'cancelled' }>> = {},
-  ): void {
-    this.terminate({ type: 'cancelled', reason, end: this.#end(reason), ...USAGE, ...more });
-  }
-
-  fail(code: string, message = 'It broke.', retryable = false): void {
-    const error = { code, message, retryable };
-    this.terminate({ type: 'failed', error, end: this.#end('agent'), ...USAGE });
-  }
-
-  terminate(event: TerminalEvent): void {
-    this.emit(event);
-    this.end = event;
-    this.state = STATES[event.type];
-    this.claims.clear();
-    this.#ended?.();
-  }
-
-  /** The run is over and the store has not taken its end. */
-  lose(): void {
-    for (const fn of [...this.lossListeners]) fn();
-  }
-
-  /** The last claim gone under the cancel policy without grace ends the run, as the charts do. */
-  release(observerId: string, because: DetachBecause = 'released'): void {
-    if (!this.claims.delete(observerId) || this.end !== undefined) return;
-    this.emit({
-      type: 'observer_detached',
-      observer: { id: observerId, kind: 'claiming', presence: true },
-      because,
-    });
-    if (this.claims.size > 0 || this.command.liveness.policy !== 'cancel') return;
-    this.emit({ type: 'claims_exhausted', grace_ms: 0 });
-    this.emit({ type: 'liveness_decided', policy: 'cancel' });
-    this.cancelled('unclaimed');
-  }
-
-  record(): RunRecord {
-    const { policy, graceMs } = this.command.liveness;
-    const live = this.end === undefined;
-    return {
-      run_id: this.runId,
-      session_id: this.sessionId,
-      agent: this.command.agent,
-      state: this.state,
-      liveness: { policy, grace_ms: graceMs },
-      created_at: 1_700_000_000_000,
-      started_at: 1_700_000_000_000,
-      ended_at: live ? null : 1_700_000_000_001,
-      claims: [...this.claims].map((id) => ({ id, presence: true })),
-      observers: this.observers,
-      deadlines: [],
-      obligations: [],
-      approvals: [],
-      usage: USAGE,
-      first_seq: this.#firstSeq,
-      last_seq: this.#lastSeq,
-      continues: null,
-      continued_by: null,
-      end: this.end === undefined ? null : runEnd(this.end),
-      verbs: live ? ['cancel', 'attach'] : [],
-    };
-  }
-
-  #end(by: string): EndFields {
-    return { by, at: 1_700_000_000_001, after_ms: 1, evidence: [this.#lastSeq] };
-  }
-}
-
-const runEnd = (event: TerminalEvent): NonNullable<RunRecord['end']> => ({
-  ...event.end,
-  reason: event.type === 'cancelled' ? event.reason : null,
-  which: event.type === 'cancelled' ? (event.which ?? null) : null,
-  error: event.type === 'failed' ? event.error : null,
-});
-
 /**
  * A supervisor without charts. `onStart` scripts what a run does; by default it waits for the test
- * to write its journal. `cancels` and `decisions` say what was asked, `tracked` how many requests
- * are under way.
+ * to write its journal. `cancels`, `parks` and `decisions` say what was asked, `tracked` how many
+ * requests are under way.
  */
 export class FakeHandle implements SupervisorHandle {
   readonly journal = new FakeJournal();
   readonly runs = new Map<string, FakeRun>();
   readonly cancels: { runId: string; message: string | undefined }[] = [];
+  readonly parks: string[] = [];
+  readonly resumes: { runId: string; options: ResumeOptions }[] = [];
   readonly decisions: { decisionId: string; decision: Decision }[] = [];
   /** Decision ids that wait for an answer. */
   readonly pending = new Set<string>();
+  /** The inbox, newest first; those in `pending` are undecided. */
+  approvals: readonly ApprovalItem[] = [];
+  /** Views that were asked for. */
+  readonly tenants: TenantLimits[] = [];
   agents: readonly AgentSummary[] = [AGENT];
   defaultAgent?: string;
   phase: ShutdownPhase = 'serving';
   tracked = 0;
   /** Thrown by `start`, when set. */
   startError: Error | undefined;
+  /** What no agent can honour. */
+  unsupported: Liveness['policy'] | undefined;
   /** `wait` leaves the run live and `stopping`, until the test ends it. */
   cancelMode: 'at once' | 'wait' = 'at once';
   healthAnswer: Health = {
@@ -206,6 +87,7 @@ export class FakeHandle implements SupervisorHandle {
   onRelease: (runId: string, observerId: string, because: DetachBecause) => void = () => {};
   readonly stopped: Promise<ShutdownOutcome> = new Promise(() => {});
   readonly #decided = new Map<string, boolean>();
+  readonly #starts = new Map<string, { digest: string; started: StartedRun }>();
   #runs = 0;
 
   get accepting(): boolean {
@@ -215,13 +97,56 @@ export class FakeHandle implements SupervisorHandle {
   async start(command: StartRun): Promise<StartedRun> {
     if (!this.accepting) throw new ShuttingDownError();
     if (this.startError !== undefined) throw this.startError;
+    if (command.liveness.policy === this.unsupported) {
+      throw new PolicyUnsupportedError(this.unsupported);
+    }
+    return this.#startedBefore(command) ?? this.#startNow(command);
+  }
+
+  #startNow(command: StartRun, continues?: string): StartedRun {
+    const queued = this.#makeRoom(command);
     const runId = `01890000-0000-7000-8000-${String(++this.#runs).padStart(12, '0')}`;
-    const run = new FakeRun(this.journal, runId, command);
+    const more = continues === undefined ? {} : { continues };
+    const run = new FakeRun(this.journal, { runId, command, queued, ...more });
     this.runs.set(runId, run);
-    const { sessionId, liveness } = command;
-    const started: StartedRun = { runId, sessionId, seq: run.record().first_seq, liveness };
-    this.onStart(run);
+    const { sessionId, liveness, idempotency } = command;
+    const state = queued ? 'queued' : 'running';
+    const started = { runId, sessionId, seq: run.record().first_seq, liveness, state } as const;
+    if (idempotency !== undefined) {
+      this.#starts.set(keyOf(command), { digest: idempotency.digest, started });
+    }
+    if (!queued) this.onStart(run);
     return started;
+  }
+
+  #startedBefore(command: StartRun): StartedRun | undefined {
+    const { idempotency } = command;
+    const before = idempotency && this.#starts.get(keyOf(command));
+    if (before === undefined) return undefined;
+    if (before.digest !== idempotency?.digest) throw new IdempotencyKeyReusedError();
+    return { ...before.started, repeated: true };
+  }
+
+  /** Whether the run has to wait for the live ones of its session. */
+  #makeRoom({ tenant = '', sessionId, onBusy }: StartRun): boolean {
+    const key = sessionKey(tenant, sessionId);
+    const busy = [...this.runs.values()].filter((run) => run.live && run.sessionKey === key);
+    const [first] = busy;
+    if (first === undefined || onBusy === 'parallel') return false;
+    if (onBusy === 'reject') throw new SessionBusyError(sessionId, first.runId);
+    if (onBusy === 'interrupt') for (const run of busy) run.cancelled('superseded');
+    if (onBusy === 'enqueue') void this.#beginAfter(busy);
+    return onBusy === 'enqueue';
+  }
+
+  async #beginAfter(busy: readonly FakeRun[]): Promise<void> {
+    // The run that waits is the next one.
+    const runId = `01890000-0000-7000-8000-${String(this.#runs + 1).padStart(12, '0')}`;
+    await Promise.all(busy.map(({ settled }) => settled));
+    const run = this.runs.get(runId);
+    if (run === undefined || !run.live) return;
+    run.begin();
+    this.onStart(run);
   }
 
   async cancel(
@@ -229,13 +154,44 @@ export class FakeHandle implements SupervisorHandle {
     options: { readonly message?: string },
   ): Promise<RunRecord | undefined> {
     const run = this.runs.get(runId);
-    if (run === undefined || run.end !== undefined) return run?.record();
+    if (run === undefined || !run.live) return run?.record();
     this.cancels.push({ runId, message: options.message });
     run.state = 'stopping';
     run.emit({ type: 'stopping', cause: 'external', obligations: 0 });
     const record = run.record();
     if (this.cancelMode === 'at once') run.cancelled('external', options);
     return record;
+  }
+
+  /** The run goes on to its checkpoint: the test parks it. */
+  async park(runId: string): Promise<RunRecord | undefined> {
+    const run = this.runs.get(runId);
+    if (run === undefined || run.state === 'parked') return run?.record();
+    if (!run.live) throw new RunStateError('run_ended', `Run "${runId}" has ended.`);
+    if (this.unsupported === 'park') throw new PolicyUnsupportedError('park');
+    this.parks.push(runId);
+    run.state = 'stopping';
+    run.emit({ type: 'stopping', cause: 'external', obligations: 0 });
+    return run.record();
+  }
+
+  async resume(runId: string, options: ResumeOptions): Promise<ResumedRun | undefined> {
+    const run = this.runs.get(runId);
+    if (run === undefined) return undefined;
+    this.resumes.push({ runId, options });
+    if (run.state !== 'parked') {
+      throw new RunStateError('not_parked', `Run "${runId}" is not parked.`);
+    }
+    if (run.continuedBy !== undefined) {
+      throw new RunStateError('already_resumed', `Run "${run.continuedBy}" goes on with it.`);
+    }
+    if (run.undecided.size > 0) {
+      throw new RunStateError('approvals_undecided', `Run "${runId}" waits for a decision.`);
+    }
+    const { claim: _claim, idempotency: _key, ...command } = run.command;
+    const started = this.#startNow(command, runId);
+    run.continuedBy = started.runId;
+    return { ...started, continues: runId };
   }
 
   async decide(decisionId: string, decision: Decision): Promise<DecisionAnswer> {
@@ -247,9 +203,10 @@ export class FakeHandle implements SupervisorHandle {
     return 'recorded';
   }
 
+  /** A run that ends or parks takes no claim. */
   claim(runId: string, observerId: string): boolean {
     const run = this.runs.get(runId);
-    if (run === undefined || run.end !== undefined) return false;
+    if (run === undefined || !run.live || run.state === 'stopping') return false;
     run.claims.add(observerId);
     return true;
   }
@@ -272,6 +229,78 @@ export class FakeHandle implements SupervisorHandle {
 
   async record(runId: string): Promise<RunRecord | undefined> {
     return this.runs.get(runId)?.record();
+  }
+
+  async listRuns(query: RunListQuery): Promise<Page<RunRecord>> {
+    return this.pageOfRuns(query, () => true);
+  }
+
+  pageOfRuns(query: RunListQuery, sees: (run: FakeRun) => boolean): Page<RunRecord> {
+    const { state, sessionId, agent } = query;
+    const found = [...this.runs.values()]
+      .filter(sees)
+      .map((run) => run.record())
+      .filter((record) => state === undefined || record.state === state)
+      .filter((record) => sessionId === undefined || record.session_id === sessionId)
+      .filter((record) => agent === undefined || record.agent === agent);
+    return pageOf(found.reverse(), query, ({ run_id }) => run_id);
+  }
+
+  async getSession(sessionId: string): Promise<SessionRecord | undefined> {
+    return this.sessions(() => true).find(({ session_id }) => session_id === sessionId);
+  }
+
+  async listSessions(query: PageQuery): Promise<Page<SessionRecord>> {
+    return this.pageOfSessions(query, () => true);
+  }
+
+  pageOfSessions(query: PageQuery, sees: (run: FakeRun) => boolean): Page<SessionRecord> {
+    return pageOf(this.sessions(sees), query, ({ last_run }) => last_run);
+  }
+
+  /** The session with the newest run first. */
+  sessions(sees: (run: FakeRun) => boolean): SessionRecord[] {
+    const groups = Map.groupBy([...this.runs.values()].filter(sees), (run) => run.sessionKey);
+    return [...groups.values()]
+      .map((runs) => sessionOf(runs, this.journal))
+      .sort((a, b) => (a.last_run < b.last_run ? 1 : -1));
+  }
+
+  async listApprovals(query: ApprovalListQuery): Promise<Page<ApprovalItem>> {
+    return this.pageOfApprovals(query, () => true);
+  }
+
+  pageOfApprovals(
+    query: ApprovalListQuery,
+    sees: (item: ApprovalItem) => boolean,
+  ): Page<ApprovalItem> {
+    const found = this.approvals
+      .filter(sees)
+      .filter((item) => query.state === undefined || item.state === query.state);
+    return pageOf(found, query, ({ decision_id }) => decision_id);
+  }
+
+  async explain(runId: string): Promise<Explanation | undefined> {
+    const run = this.runs.get(runId);
+    if (run === undefined) return undefined;
+    const entries = this.journal.entries(run.sessionKey).filter((entry) => entry.runId === runId);
+    const chain = entries.map(({ at, seq, type }) => {
+      return { at, kind: 'entry', seq, text: `It was ${type}.`, detail: {} } as const;
+    });
+    const prose = chain.map(({ text }) => text);
+    return { run_id: runId, state: run.state, prose, chain, blocked_by: [] };
+  }
+
+  async chart(runId: string, atSeq?: number): Promise<RunChart | undefined> {
+    const run = this.runs.get(runId);
+    if (run === undefined) return undefined;
+    const states = { run: [atSeq === undefined ? run.state : 'running'] };
+    return { run_id: runId, seq: atSeq ?? null, states, svg: `<svg><!-- ${run.state} --></svg>` };
+  }
+
+  forTenant(limits: TenantLimits): SupervisorHandle {
+    this.tenants.push(limits);
+    return new FakeTenantHandle(this, limits.tenant);
   }
 
   async tools(
@@ -297,6 +326,38 @@ export class FakeHandle implements SupervisorHandle {
   shutdown(): void {
     this.phase = 'gated';
   }
+}
+
+const keyOf = ({ tenant = '', idempotency }: StartRun): string =>
+  sessionKey(tenant, idempotency?.key ?? '');
+
+/** Rows behind `after`, which is the cursor of one of them. */
+function pageOf<T>(
+  rows: readonly T[],
+  { limit, after }: PageQuery,
+  cursorOf: (row: T) => string,
+): Page<T> {
+  const rest = after === undefined ? rows : rows.filter((row) => cursorOf(row) < after);
+  const data = rest.slice(0, limit);
+  const last = data.at(-1);
+  const next = last === undefined || rest.length <= limit ? null : cursorOf(last);
+  return { data, next };
+}
+
+function sessionOf(runs: readonly FakeRun[], journal: FakeJournal): SessionRecord {
+  const [first] = runs;
+  const last = runs.at(-1);
+  if (first === undefined || last === undefined) throw new Error('invariant: a session has a run');
+  const live = runs.filter((run) => run.live).map(({ runId }) => runId);
+  return {
+    session_id: first.sessionId,
+    created_at: 1_700_000_000_000,
+    runs: runs.length,
+    live,
+    last_run: last.runId,
+    state: live.length > 0 ? 'running' : last.state === 'parked' ? 'parked' : 'idle',
+    last_seq: journal.entries(first.sessionKey).length,
+  };
 }
 
 /** What a chat request would ask for; override what the test is about. */

@@ -6,8 +6,10 @@ import type {
   JournalSink,
   StoredEntry,
 } from '../../src/journal/reader.ts';
+import { publicSessionId } from '../../src/session-key.ts';
 
 const LIFECYCLE: ReadonlySet<string> = new Set([
+  'queued',
   'started',
   'observer_attached',
   'observer_detached',
@@ -167,7 +169,7 @@ interface Facts {
 function stored({ sessionId, runId, event, seq, at }: Facts): StoredEntry {
   const kind = LIFECYCLE.has(event.type) ? 'lifecycle' : 'agent';
   const envelope = {
-    session_id: sessionId,
+    session_id: publicSessionId(sessionId),
     ...(runId === undefined ? {} : { run_id: runId }),
     seq,
     at,

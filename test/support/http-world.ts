@@ -25,6 +25,7 @@ export const HTTP_CONFIG: HttpConfig = {
   debugProviderErrors: false,
   liveness: { policy: 'cancel', graceMs: 0 },
   onBusy: 'parallel',
+  headless: { liveness: { policy: 'continue', graceMs: 0 }, onBusy: 'reject' },
 };
 
 export interface LogLine {

@@ -6,6 +6,8 @@ export class ManualTurn {
   readonly signal: AbortSignal;
   readonly #sink: ModelSink;
   readonly #end = Promise.withResolvers<void>();
+  /** The test has ended it. */
+  over = false;
   #calls = 0;
 
   constructor(request: ModelRequest, sink: ModelSink, signal: AbortSignal, deaf: boolean) {
@@ -38,10 +40,12 @@ export class ManualTurn {
   finish(reason: FinishReason = 'stop', tokens = 10): void {
     this.#sink.usage({ promptTokens: tokens, completionTokens: 2, totalTokens: tokens + 2 });
     this.#sink.finish(reason);
+    this.over = true;
     this.#end.resolve();
   }
 
   fail(error: unknown): void {
+    this.over = true;
     this.#end.reject(error);
   }
 

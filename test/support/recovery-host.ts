@@ -1,6 +1,7 @@
 import { expect } from 'vitest';
 import type { Envelope } from '../../src/journal/events.ts';
 import { checkJournal } from '../../src/journal/invariants.ts';
+import type { Ids } from '../../src/ids.ts';
 import { createLog } from '../../src/log.ts';
 import { createMemoryStore } from '../../src/stores/memory.ts';
 import type { Store } from '../../src/stores/store.ts';
@@ -21,6 +22,7 @@ export interface LogLine {
 export class HostProcess extends RunWorld {
   readonly log: readonly LogLine[];
   readonly #connection: Connection;
+  #answered = 0;
 
   constructor(connection: Connection, log: LogLine[], options: RunWorldOptions) {
     const write = (line: string) => void log.push(JSON.parse(line) as LogLine);
@@ -38,6 +40,27 @@ export class HostProcess extends RunWorld {
     this.#connection.dead = true;
   }
 
+  /** Plays whatever it asks for, approvals included, until it asks for nothing more. */
+  async playOn(): Promise<void> {
+    for (let quiet = 0; quiet < 3; ) {
+      const asked = await this.#asked();
+      quiet = asked === this.#answered ? quiet + 1 : 0;
+      this.#answered = asked;
+      for (const execution of this.tools.executions) execution.answer('of the next');
+      await this.clock.settle();
+      for (const turn of this.model.turns) turn.say('Done.').finish();
+      await this.clock.settle();
+    }
+  }
+
+  /** Approves what waits, and counts all that was ever asked for. */
+  async #asked(): Promise<number> {
+    const { data } = await this.supervisor.listApprovals({ limit: 100, state: 'pending' });
+    for (const { decision_id: id } of data) void this.supervisor.decide(id, { approved: true });
+    await this.clock.settle();
+    return data.length + this.tools.executions.length + this.model.turns.length;
+  }
+
   messages(msg: string): readonly LogLine[] {
     return this.log.filter((line) => line.msg.startsWith(msg));
   }
@@ -51,10 +74,12 @@ interface Connection {
 /** Processes that come and go on one store. */
 export class Host {
   readonly store: Store;
-  readonly #ids = createCountingIds();
+  readonly #ids: Ids;
 
-  constructor(store: Store = createMemoryStore()) {
+  /** `ids` are to go on where those of a process that is gone ended. */
+  constructor(store: Store = createMemoryStore(), ids: Ids = createCountingIds()) {
     this.store = store;
+    this.#ids = ids;
   }
 
   /**

@@ -15,6 +15,8 @@ import { ManualModel } from './manual-model.ts';
 import { ManualTools } from './manual-tools.ts';
 
 export interface RunWorldOptions {
+  /** Id of its only agent; `agent` unless told. */
+  readonly agentId?: string;
   readonly tools?: readonly string[];
   readonly requireApproval?: readonly string[];
   readonly limits?: Partial<RunLimits>;
@@ -28,6 +30,11 @@ export interface RunWorldOptions {
   readonly startMs?: number;
   readonly ids?: Ids;
   readonly log?: Log;
+  readonly canPark?: boolean;
+  readonly idempotentTools?: readonly string[];
+  readonly recover?: 'fail' | 'resume';
+  readonly resumeOnStart?: boolean;
+  readonly resumeConcurrency?: number;
 }
 
 /** A whole supervisor in this process: real charts, ports and journal; time, model and tools are the test's. */
@@ -46,7 +53,7 @@ export class RunWorld {
     this.supervisor = createSupervisor({
       agents: [
         {
-          id: 'agent',
+          id: options.agentId ?? 'agent',
           model: this.model,
           systemPrompt: 'Be brief.',
           tools: tools.map((name) => this.tools.tool(name)),
@@ -55,8 +62,11 @@ export class RunWorld {
           ...(limits && { limits }),
           ...(toolTimeoutMs !== undefined && { toolTimeoutMs }),
           ...(approvalTimeoutMs !== undefined && { approvalTimeoutMs }),
+          ...(options.canPark !== undefined && { canPark: options.canPark }),
+          ...(options.idempotentTools && { idempotentTools: options.idempotentTools }),
         },
       ],
+      ...recoveryOptions(options),
       store: this.store,
       clock: this.clock,
       ids: options.ids ?? createCountingIds(),
@@ -87,6 +97,31 @@ export class RunWorld {
     return new SimulatedRun(this, runId, sessionId);
   }
 
+  /** A run that the supervisor started by itself, such as one that goes on with a parked one. */
+  run(runId: string, sessionId: string): SimulatedRun {
+    this.#sessions.add(sessionId);
+    return new SimulatedRun(this, runId, sessionId);
+  }
+
+  /** The run that goes on with a parked one, once it is there. */
+  async continuationOf(run: SimulatedRun): Promise<SimulatedRun> {
+    await this.clock.settle();
+    const { continued_by: runId } = await run.record();
+    if (runId === null) throw new Error('no run goes on with it');
+    return this.run(runId, run.sessionId);
+  }
+
+  /** Resumes a parked run by request, and lets the run that goes on with it come to rest. */
+  async resume(run: Pick<SimulatedRun, 'runId' | 'sessionId'>): Promise<SimulatedRun> {
+    const [resumed] = await Promise.all([
+      this.supervisor.resume(run.runId, {}),
+      this.clock.settle(),
+    ]);
+    if (resumed === undefined) throw new Error('the parked run is not known');
+    await this.clock.settle();
+    return this.run(resumed.runId, run.sessionId);
+  }
+
   async journal(sessionId: string): Promise<Envelope[]> {
     await this.clock.settle();
     const stored = await this.supervisor.journal.read(sessionId, 1, 10_000);
@@ -101,6 +136,14 @@ export class RunWorld {
     }
     expect(this.clock.pending, 'timers that survive').toEqual([]);
   }
+}
+
+function recoveryOptions({ recover, resumeOnStart, resumeConcurrency }: RunWorldOptions) {
+  return {
+    ...(recover !== undefined && { recover }),
+    ...(resumeOnStart !== undefined && { resumeOnStart }),
+    ...(resumeConcurrency !== undefined && { resumeConcurrency }),
+  };
 }
 
 /** A store that can still be read when the supervisor has closed it. */
@@ -155,6 +198,15 @@ export class SimulatedRun {
   release(observerId = 'reader'): Promise<void> {
     this.#world.supervisor.release(this.runId, observerId);
     return this.#world.clock.settle();
+  }
+
+  async park(): Promise<RunRecord | undefined> {
+    const [record] = await Promise.all([
+      this.#world.supervisor.park(this.runId),
+      this.#world.clock.settle(),
+    ]);
+    await this.#world.clock.settle();
+    return record;
   }
 
   async cancel(message?: string): Promise<void> {

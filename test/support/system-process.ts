@@ -10,6 +10,7 @@ import {
   type FakeUpstream,
   startFakeUpstream,
   type UpstreamAnswer,
+  type UpstreamRequest,
 } from '../../src/testing/fake-upstream.ts';
 import { Exchange, HELLO } from './system-client.ts';
 import { type LogEntry, type SystemOptions, systemToml } from './system-world.ts';
@@ -20,16 +21,26 @@ export interface ProcessOptions extends Pick<SystemOptions, 'agent' | 'toml'> {
   readonly mcp?: readonly 'demo'[];
   /** The grace of a shutdown in seconds. */
   readonly grace?: number;
+  /** What the upstream does with a request that no answer was queued for. */
+  readonly respond?: (request: UpstreamRequest) => UpstreamAnswer | Promise<UpstreamAnswer>;
+  /** More flags of `serve`. */
+  readonly flags?: readonly string[];
+  /** The program and its first arguments, in place of Node and the product's own entry. */
+  readonly command?: readonly string[];
 }
 
-export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGKILL';
+export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGKILL' | 'SIGSTOP' | 'SIGCONT';
+
+const COMMAND = [process.execPath, MAIN];
 
 /** `runwarden serve` as a process of its own, with its log. */
 export class ServerProcess {
   readonly url: string;
   readonly log: readonly LogEntry[];
+  readonly pid: number;
   readonly #child: ChildProcess;
   readonly #exit: Promise<unknown[]>;
+  #told = false;
   readonly #lines: Readable;
 
   private constructor(child: ChildProcess, exit: Promise<unknown[]>, parts: Started) {
@@ -38,11 +49,16 @@ export class ServerProcess {
     this.url = parts.url;
     this.log = parts.log;
     this.#lines = parts.lines;
+    this.pid = child.pid ?? Number.NaN; // It has one: it has logged.
   }
 
   /** Resolves when it listens; rejects with its log when it ends before. */
-  static async start(args: readonly string[], cwd: string): Promise<ServerProcess> {
-    const child = spawn(process.execPath, [MAIN, 'serve', ...args], {
+  static async start(
+    args: readonly string[],
+    { cwd, command = COMMAND }: { readonly cwd: string; readonly command?: readonly string[] },
+  ): Promise<ServerProcess> {
+    const [program = process.execPath, ...first] = command;
+    const child = spawn(program, [...first, 'serve', ...args], {
       cwd,
       env: { PATH: process.env['PATH'] },
       stdio: ['ignore', 'ignore', 'pipe'],
@@ -53,7 +69,7 @@ export class ServerProcess {
     const url = await new Promise<string>((found, failed) => {
       child.once('exit', () => failed(new Error(`It ended: ${JSON.stringify(log)}`)));
       createInterface(lines).on('line', (line) => {
-        const entry = JSON.parse(line) as LogEntry;
+        const entry = entryOf(line);
         log.push(entry);
         lines.emit('entry');
         if (entry.msg === 'Server is listening') found(String(entry['url']));
@@ -62,16 +78,22 @@ export class ServerProcess {
     return new ServerProcess(child, exit, { url, log, lines });
   }
 
-  /** The first log entry with this message, now or when it comes. */
-  async logged(msg: string): Promise<LogEntry> {
+  /** The first log entry with this message, from the entry `from` on, now or when it comes. */
+  async logged(msg: string, from = 0): Promise<LogEntry> {
     for (;;) {
-      const entry = this.log.find((candidate) => candidate.msg.startsWith(msg));
+      const entry = this.log.slice(from).find((candidate) => candidate.msg.startsWith(msg));
       if (entry !== undefined) return entry;
       await once(this.#lines, 'entry');
     }
   }
 
+  /** It was told to end, in whatever way. */
+  get told(): boolean {
+    return this.#told;
+  }
+
   signal(signal: StopSignal): void {
+    this.#told ||= signal !== 'SIGSTOP' && signal !== 'SIGCONT';
     this.#child.kill(signal);
   }
 
@@ -99,6 +121,11 @@ export class ServerProcess {
   }
 }
 
+/** A line of the log; a warning of the configuration is a line of text. */
+function entryOf(line: string): LogEntry {
+  return line.startsWith('{') ? (JSON.parse(line) as LogEntry) : { msg: line };
+}
+
 interface Started {
   readonly url: string;
   readonly log: readonly LogEntry[];
@@ -111,8 +138,8 @@ export interface ProcessWorld {
   readonly server: ServerProcess;
   /** Queues answers of the upstream, in the order of the requests. */
   answer(...answers: readonly UpstreamAnswer[]): void;
-  /** Another process on the same configuration and data. */
-  again(): Promise<ServerProcess>;
+  /** Another process on the same configuration and data, by the given command if there is one. */
+  again(command?: readonly string[]): Promise<ServerProcess>;
 }
 
 /** Gives a way to start server processes, and ends what a test left of them. */
@@ -121,19 +148,27 @@ export function processWorlds(): (options?: ProcessOptions) => Promise<ProcessWo
   afterEach(async () => {
     for (const clean of cleanups.splice(0).reverse()) await clean();
   });
-  return async ({ grace = 30, ...options } = {}) => {
+  return async ({
+    grace = 30,
+    respond: fallback,
+    command: first,
+    flags: more = [],
+    ...options
+  } = {}) => {
     const dir = mkdtempSync(join(tmpdir(), 'runwarden-process-'));
     cleanups.push(async () => rmSync(dir, { recursive: true, force: true }));
     const answers: UpstreamAnswer[] = [];
-    const respond = () => answers.shift() ?? { status: 500, body: 'No answer was queued.' };
+    const respond = (request: UpstreamRequest) =>
+      answers.shift() ?? fallback?.(request) ?? { status: 500, body: 'No answer was queued.' };
     const upstream = await startFakeUpstream({ respond });
     cleanups.push(() => upstream.close());
     writeFileSync(join(dir, 'config.toml'), systemToml({ ...options, upstream: upstream.url }));
     const dataDir = join(dir, 'data');
-    const flags = ['--config', 'config.toml', '--port', '0', '--data-dir', dataDir];
-    const again = async () => {
+    const flags = ['--config', 'config.toml', '--port', '0', '--data-dir', dataDir, ...more];
+    const again = async (command = first) => {
       const args = [...flags, '--shutdown-timeout-secs', String(grace)];
-      const server = await ServerProcess.start(args, dir);
+      const how = { cwd: dir, ...(command !== undefined && { command }) };
+      const server = await ServerProcess.start(args, how);
       cleanups.push(() => server.kill());
       return server;
     };

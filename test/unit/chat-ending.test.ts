@@ -7,11 +7,12 @@ import {
   CHAT_USAGE,
   failed,
   finished,
+  parked,
   PROJECTION,
   text,
 } from '../support/chat-journal.ts';
 
-const ending = (event: JournalEvent): Ending | undefined => endingOf(event.type, event, PROJECTION);
+const ending = (event: JournalEvent): Ending | undefined => endingOf(event, PROJECTION);
 
 describe('ending of a run', () => {
   it.each([
@@ -125,14 +126,20 @@ describe('ending of a run', () => {
     { said: 'stop', tokensMax: 5, reason: 'length' },
   ] as const)('is $reason when the model said $said under a limit of $tokensMax', (given) => {
     const event = finished(CHAT_USAGE, given.said);
-    const end = endingOf('finished', event, { ...PROJECTION, tokensMax: given.tokensMax });
+    const end = endingOf(event, { ...PROJECTION, tokensMax: given.tokensMax });
     expect(end).toEqual({ kind: 'answer', finishReason: given.reason, usage: event });
   });
 
-  it('is no answer when the run was parked', () => {
-    const event = { type: 'parked' } as unknown as JournalEvent;
-    expect(endingOf('parked', event, PROJECTION)).toMatchObject({ kind: 'failure' });
-  });
+  it.each(['unclaimed', 'external', 'shutdown', 'owner_lost'] as const)(
+    'is no answer when the run was parked (%s), and says that it can be resumed',
+    (reason) => {
+      const end = ending(parked(reason));
+      if (end?.kind !== 'failure') throw new Error('It is no failure.');
+      const { status, code, headers } = end.error;
+      expect([status, code, headers]).toEqual([409, 'run_parked', { 'x-should-retry': 'false' }]);
+      expect(end.sentence).toMatch(/^The run was parked .*can be resumed/);
+    },
+  );
 });
 
 describe('truncation', () => {

@@ -20,7 +20,7 @@ describe('configuration: what is refused, with file, line, key and advice', () =
     [
       'an unknown key that is like none',
       '[runtime.journal]\nfoo = 3',
-      'a.toml:7: runtime.journal.foo is not a known key. Known keys here: store, durability.',
+      'a.toml:7: runtime.journal.foo is not a known key. Known keys here: store, durability, retention_secs, session_max_bytes, total_max_bytes.',
     ],
     [
       'a key that is set elsewhere',
@@ -282,7 +282,6 @@ api_key = "sk-secret\n"`,
 describe('configuration: what is known and not built', () => {
   it.each([
     ['memory_dir = "x"', 'memory_dir'],
-    ['[auth]', 'auth'],
     ['[[vector_stores]]\nname = "x"', 'vector_stores'],
     ['[orchestration]\nenabled = true', 'orchestration.enabled'],
     ['[tools]\nfilesystem = true', 'tools.filesystem'],
@@ -298,20 +297,6 @@ describe('configuration: what is known and not built', () => {
       'hitl.allow_argument_edits',
     ],
     ['[hitl]\nroute = { mode = "conversational" }\nreminder_secs = 1', 'hitl.reminder_secs'],
-    ['[runtime.crash]\nrecover = "resume"', 'runtime.crash.recover'],
-    ['[runtime.tools]\nadd = { retry = "idempotent" }', 'runtime.tools.add.retry'],
-    ['[runtime.on_busy]\nchat = "reject"', 'runtime.on_busy.chat'],
-    ['[runtime.on_busy]\nheadless = "enqueue"', 'runtime.on_busy.headless'],
-    [
-      '[runtime.liveness]\nchat = { policy = "park", grace_secs = 0 }',
-      'runtime.liveness.chat.policy',
-    ],
-    ['[runtime.liveness]\nheadless = { policy = "continue" }', 'runtime.liveness.headless.policy'],
-    [
-      '[runtime.liveness]\nchat = { policy = "cancel", grace_secs = 0.5 }',
-      'runtime.liveness.chat.grace_secs',
-    ],
-    ['[runtime.park]\nresume_on_start = true', 'runtime.park.resume_on_start'],
     [
       '[mcp.servers.x]\ntransport = "stdio"\ncmd = ["x"]\nscratchpad = {}',
       'mcp.servers.x.scratchpad',
@@ -368,11 +353,6 @@ route = { mode = "conversational" }
 rules = []
 allow_session_grants = false
 reminder_secs = 0
-[runtime]
-crash = { recover = "fail" }
-on_busy = { chat = "parallel", headless = "reject" }
-liveness = { chat = { policy = "cancel", grace_secs = 0 }, headless = {} }
-park = { resume_on_start = false, resume_concurrency = 4 }
 `;
     expect(issuesOf(text)).toEqual([]);
   });

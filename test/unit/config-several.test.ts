@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { secretsOf } from '../../src/config/redact.ts';
-import { issuesOf, loadTexts, MINIMAL, OPENAI } from '../support/config-kit.ts';
+import { issuesOf, keyText, loadTexts, MINIMAL, OPENAI } from '../support/config-kit.ts';
 
 describe('configuration: several files', () => {
   const named = (name: string, more = ''): string => MINIMAL.replace('"a"', `"${name}"`) + more;
@@ -47,6 +47,19 @@ describe('configuration: several files', () => {
     expect(issuesOf([named('a', limit), named('b', limit)])).toEqual([
       'b.toml:6: runtime.tools."x*" is set already in a.toml:6. Keep one of the two; [runtime] holds for the whole process.',
     ]);
+  });
+
+  it('takes the keys from one file, which may hold nothing else, and refuses a second', () => {
+    expect(loadTexts([named('a'), keyText()]).config.auth?.keys).toHaveLength(1);
+    expect(issuesOf([named('a', keyText({ name: 'x' })), keyText({ name: 'y' })])).toEqual([
+      'b.toml:1: auth is set already in a.toml:6. Keep one of the two; [auth] holds for the whole process.',
+    ]);
+  });
+
+  it('joins the parts of a policy from several files', () => {
+    const policy = named('a', '[runtime.liveness.chat]\npolicy = "park"');
+    const { liveness } = loadTexts([policy, '[runtime.liveness.chat]\ngrace_secs = 2']).config;
+    expect(liveness.chat).toEqual({ policy: 'park', graceMs: 2_000 });
   });
 
   it('tells the issues of all files and sources at once', () => {

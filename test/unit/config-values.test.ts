@@ -85,12 +85,20 @@ describe('configuration: what a file comes to', () => {
       },
       parallelToolsMax: 4,
       tools: [],
-      journal: { store: 'sqlite', durability: 'process' },
+      journal: {
+        store: 'sqlite',
+        durability: 'process',
+        retentionMs: 2_592_000_000,
+        sessionBytesMax: 0,
+        totalBytesMax: 10_737_418_240,
+      },
       liveness: {
         chat: { policy: 'cancel', graceMs: 0 },
-        headless: { policy: 'cancel', graceMs: 0 },
+        headless: { policy: 'continue', graceMs: 0 },
       },
       onBusy: { chat: 'parallel', headless: 'reject' },
+      crash: { recover: 'fail' },
+      park: { resumeOnStart: false, resumeConcurrency: 4 },
       agents: [
         {
           id: 'a',
@@ -166,10 +174,10 @@ describe('configuration: what a file comes to', () => {
     expect(parallelToolsMax).toBe(2);
     expect(server.allowedOrigins).toEqual(['https://chat.test', 'http://127.0.0.1:3000']);
     expect(tools).toEqual([
-      { glob: 'slow_*', timeoutMs: 0 },
-      { glob: '*', timeoutMs: 20_000 },
+      { glob: 'slow_*', timeoutMs: 0, idempotent: false },
+      { glob: '*', timeoutMs: 20_000, idempotent: false },
     ]);
-    expect(journal).toEqual({ store: 'memory', durability: 'power' });
+    expect(journal).toMatchObject({ store: 'memory', durability: 'power' });
   });
 
   it('is frozen to its leaves', () => {

@@ -1,11 +1,11 @@
 import { describe, expect, it } from 'vitest';
-import { MINIMAL, warningsOf } from '../support/config-kit.ts';
+import { keyText, MINIMAL, warningsOf } from '../support/config-kit.ts';
 
 describe('configuration: what is only warned of', () => {
   it('names an unknown table at the top and goes on', () => {
     expect(warningsOf(`${MINIMAL}[runtim]\nx = 1\n[[other]]\ny = 1`)).toEqual([
       'a.toml:6: runtim is an unknown table and has no effect. Did you mean "runtime"?',
-      'a.toml:8: other is an unknown table and has no effect. Known tables: [agent], [mcp], [hitl], [runtime], [tools], [orchestration].',
+      'a.toml:8: other is an unknown table and has no effect. Known tables: [agent], [mcp], [hitl], [runtime], [auth], [tools], [orchestration].',
     ]);
   });
 
@@ -41,8 +41,40 @@ slow = { timeout_secs = 3000 }`;
     ]);
   });
 
-  it('says that others can reach the server', () => {
-    expect(warningsOf(MINIMAL, { env: { HOST: '0.0.0.0' } })).toHaveLength(1);
+  it('says what is open to others who can reach the server, unless keys are asked for', () => {
+    const env = { HOST: '0.0.0.0' };
+    expect(warningsOf(MINIMAL, { env })).toEqual([
+      'server: host 0.0.0.0 is reachable from other machines, and whoever reaches it can start and stop runs, read every conversation and decide approvals. Add [auth] with keys, or put a proxy that authenticates in front of it.',
+    ]);
     expect(warningsOf(MINIMAL, { env: { HOST: 'localhost' } })).toEqual([]);
+    expect(warningsOf(`${MINIMAL}${keyText()}`, { env })).toEqual([]);
+  });
+
+  it('names what a journal in memory cannot do', () => {
+    const env = {
+      RUNWARDEN_STORE: 'memory',
+      RUNWARDEN_RECOVER: 'resume',
+      RUNWARDEN_RESUME_ON_START: 'true',
+    };
+    const rest =
+      'has no effect: a journal in memory is gone with its process. Use journal.store = "sqlite".';
+    expect(warningsOf(MINIMAL, { env })).toEqual([
+      `runtime: crash.recover = "resume" ${rest}`,
+      `runtime: park.resume_on_start ${rest}`,
+    ]);
+    expect(warningsOf(MINIMAL, { env: { ...env, RUNWARDEN_STORE: 'sqlite' } })).toEqual([]);
+    expect(warningsOf(MINIMAL, { env: { RUNWARDEN_STORE: 'memory' } })).toEqual([]);
+  });
+
+  it('names a size of sessions that the size of all is below', () => {
+    const sizes = (session: number, total: number): readonly string[] =>
+      warningsOf(
+        `${MINIMAL}[runtime.journal]\nsession_max_bytes = ${session}\ntotal_max_bytes = ${total}`,
+      );
+    expect(sizes(11, 10)).toEqual([
+      'runtime: journal.session_max_bytes is never reached: journal.total_max_bytes (10) is smaller. Lower it or raise the total.',
+    ]);
+    expect(sizes(10, 10)).toEqual([]);
+    expect(sizes(11, 0)).toEqual([]);
   });
 });

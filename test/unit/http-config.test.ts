@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { httpConfigOf } from '../../src/http-config.ts';
-import { configOf, MINIMAL, type Told } from '../support/config-kit.ts';
+import { configOf, keyText, MINIMAL, type Told } from '../support/config-kit.ts';
 
 /** Hazard: a setting that is read and passed to nobody looks as if it worked. */
 
@@ -18,16 +18,27 @@ describe('the HTTP side', () => {
     expect(told({ flags }).sseBufferBytesMax).toBe(bytes);
   });
 
-  it('is told what a chat does without a reader and in a busy session', () => {
-    const config = configOf(MINIMAL);
-    const change = {
-      liveness: { ...config.liveness, chat: { policy: 'park', graceMs: 7 } as const },
-      onBusy: { ...config.onBusy, chat: 'interrupt' as const },
+  it('is told what each seam does without a reader and in a busy session', () => {
+    const env = {
+      RUNWARDEN_CHAT_POLICY: 'park',
+      RUNWARDEN_CHAT_GRACE_SECS: '7',
+      RUNWARDEN_CHAT_ON_BUSY: 'interrupt',
+      RUNWARDEN_HEADLESS_POLICY: 'cancel',
+      RUNWARDEN_HEADLESS_GRACE_SECS: '0.5',
+      RUNWARDEN_HEADLESS_ON_BUSY: 'enqueue',
     };
-    expect(httpConfigOf({ ...config, ...change })).toMatchObject({
-      liveness: { policy: 'park', graceMs: 7 },
+    expect(told({ env })).toMatchObject({
+      liveness: { policy: 'park', graceMs: 7_000 },
       onBusy: 'interrupt',
+      headless: { liveness: { policy: 'cancel', graceMs: 500 }, onBusy: 'enqueue' },
     });
+  });
+
+  it('is told who may call, and of nobody while the server is open', () => {
+    const config = configOf(`${MINIMAL}${keyText({ name: 'ops' })}`);
+    expect(httpConfigOf(config).auth).toBe(config.auth);
+    expect(config.auth?.keys[0]?.name).toBe('ops');
+    expect(told()).not.toHaveProperty('auth');
   });
 
   it('takes the address that clients use for its own', () => {

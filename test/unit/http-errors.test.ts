@@ -1,11 +1,15 @@
 import { describe, expect, it } from 'vitest';
 import {
   AgentNotFoundError,
+  IdempotencyKeyReusedError,
   PolicyUnsupportedError,
   RunNotFoundError,
+  RunStateError,
+  SessionBusyError,
   ShuttingDownError,
   StoreUnavailableError,
   SupervisorError,
+  TenantLimitError,
   TooManyRunsError,
 } from '../../src/errors.ts';
 import { badRequest, HttpError, toHttpError } from '../../src/http/errors.ts';
@@ -28,6 +32,16 @@ describe('errors as HTTP', () => {
     [new JournalClosedError(), 503, 'store_unavailable', 'store_unavailable', undefined],
     [new SessionHeldError('s', 1), 409, 'session_held', 'session_held', undefined],
     [new LeaseLostError('s'), 409, 'lease_lost', 'lease_lost', undefined],
+    [new SessionBusyError('s', 'r'), 409, 'session_busy', 'session_busy', undefined],
+    [new RunStateError('not_parked', 'No.'), 409, 'not_parked', 'not_parked', undefined],
+    [
+      new IdempotencyKeyReusedError(),
+      409,
+      'idempotency_key_reused',
+      'idempotency_key_reused',
+      'Idempotency-Key',
+    ],
+    [new TenantLimitError('Enough.', 1), 429, 'rate_limited', 'rate_limited', undefined],
   ])('answers %s with %i', (error, status, type, code, param) => {
     const { body, status: answered } = toHttpError(error);
     expect(answered).toBe(status);
@@ -50,6 +64,29 @@ describe('errors as HTTP', () => {
       expect(toHttpError(error).headers['Retry-After']).toMatch(/^\d+$/);
     },
   );
+
+  it('names the live run that a session is busy with, and asks not to be asked again', () => {
+    const { body, headers } = toHttpError(new SessionBusyError('s', 'r'));
+    expect(body.error.run_id).toBe('r');
+    expect(headers).toEqual({ 'x-should-retry': 'false', 'X-Run-Id': 'r' });
+  });
+
+  it.each([
+    [0, '1'],
+    [1_000, '1'],
+    [1_001, '2'],
+    [60_000, '60'],
+  ])('rounds the %i ms of a tenant limit up to %s s', (ms, secs) => {
+    expect(toHttpError(new TenantLimitError('Enough.', ms)).headers['Retry-After']).toBe(secs);
+  });
+
+  it('tells when a session may be free again that another process holds', () => {
+    const { headers } = toHttpError(new SessionHeldError('s', 1));
+    expect(headers).toEqual({
+      'x-should-retry': 'false',
+      'Retry-After': expect.stringMatching(/^\d+$/),
+    });
+  });
 
   it.each([
     new Error('password=hunter2'),

@@ -23,6 +23,7 @@ import {
   type Step,
   stopping,
   text,
+  within,
 } from './journal-samples.ts';
 
 describe('journal invariants: good journals', () => {
@@ -102,7 +103,7 @@ describe('journal invariants: good journals', () => {
         attached,
         detached,
         exhausted,
-        attached,
+        within,
         text,
         detached,
         exhausted,

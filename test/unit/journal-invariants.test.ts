@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { CHECKS, checkJournal } from '../../src/journal/invariants.ts';
+import { CHECKS, checkJournal, claimsTellOneStory } from '../../src/journal/invariants.ts';
 import {
   answered,
   asked,
@@ -24,8 +24,12 @@ import {
 } from './journal-samples.ts';
 
 describe('journal invariants: bad journals', () => {
+  // The samples are as short as what is wrong with them; whole stories of claims have their own table.
+  const checks = CHECKS.filter((check) => check !== claimsTellOneStory);
   const check = (steps: Step[]) =>
-    checkJournal(journalOf(...steps)).map(({ invariant, seq }) => `${invariant}@${seq}`);
+    checks
+      .flatMap((check) => check(journalOf(...steps)))
+      .map(({ invariant, seq }) => `${invariant}@${seq}`);
 
   it.each<[string, string[], Step[]]>([
     ['two ends', ['INV-35@3'], [started, finished, failed]],

@@ -1,4 +1,9 @@
-import type { Envelope, JournalEvent, TerminalEvent } from '../../src/journal/events.ts';
+import type {
+  Envelope,
+  JournalEvent,
+  ParkReason,
+  TerminalEvent,
+} from '../../src/journal/events.ts';
 
 const USAGE = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
 const END = { by: 'x', at: 1, after_ms: 1, evidence: [] };
@@ -96,19 +101,38 @@ export const answered = (kind: 'approved' | 'denied', digest = DIGEST): JournalE
   tool_call_id: 't',
   arguments_digest: digest,
 });
-export const attached: JournalEvent = {
+export const attached = {
   type: 'observer_attached',
   observer: { id: 'o', kind: 'claiming', presence: true },
-};
+} as const satisfies JournalEvent;
+/** It came inside the grace window. */
+export const within: JournalEvent = { ...attached, within_grace: true };
 export const detached: JournalEvent = {
   type: 'observer_detached',
   observer: { id: 'o', kind: 'claiming', presence: true },
   because: 'released',
 };
 export const exhausted: JournalEvent = { type: 'claims_exhausted', grace_ms: 0 };
-export const decided = (policy: 'cancel' | 'continue' = 'cancel'): JournalEvent => ({
+export const decided = (policy: 'cancel' | 'continue' | 'park' = 'cancel'): JournalEvent => ({
   type: 'liveness_decided',
   policy,
 });
 
-export const queued = { type: 'queued' } as unknown as JournalEvent;
+export const queued: JournalEvent = {
+  type: 'queued',
+  agent: 'a',
+  liveness: { policy: 'cancel', grace_ms: 0 },
+};
+export const parked = (reason: ParkReason = 'unclaimed'): TerminalEvent => ({
+  type: 'parked',
+  checkpoint: 'v1:r:1',
+  reason,
+  ...USAGE,
+  end: END,
+});
+/** `started`, or the `queued` before it, of a run that goes on with a parked one. */
+export const goingOn = (type: 'started' | 'queued', continues: string): JournalEvent =>
+  ({
+    ...(type === 'started' ? started : queued),
+    continues,
+  }) as JournalEvent;

@@ -118,7 +118,7 @@ describe('journal: settling', () => {
     };
 
     await Promise.all([
-      run.settle(finished, (seq, at) => JSON.stringify({ seq, at })),
+      run.settle(finished, { record: (seq, at) => JSON.stringify({ seq, at }) }),
       turns.all(),
     ]);
 
@@ -129,8 +129,10 @@ describe('journal: settling', () => {
     const { journal, turns } = journalWorld();
     const broken = await journal.openRun('s', 'broken');
     const good = await journal.openRun('s', 'good');
-    const settled = broken.settle(finished, () => {
-      throw new Error('no record');
+    const settled = broken.settle(finished, {
+      record: () => {
+        throw new Error('no record');
+      },
     });
     const other = good.settle(finished);
     await Promise.all([turns.all(), expect(settled).rejects.toThrow('no record')]);
@@ -235,7 +237,7 @@ describe('journal: records', () => {
     await turns.all();
     expect(await journal.getRecord('r')).toMatchObject({ record: '{"v":1}' });
     run.record('{"v":2}');
-    await Promise.all([run.settle(finished, () => '{"v":3}'), turns.all()]);
+    await Promise.all([run.settle(finished, { record: () => '{"v":3}' }), turns.all()]);
 
     expect(await journal.getRecord('r')).toMatchObject({ record: '{"v":3}', settledSeq: 1 });
   });
@@ -243,7 +245,7 @@ describe('journal: records', () => {
   it('takes no record after the end, and loses one with the entries of its group', async () => {
     const { journal, store, turns } = journalWorld();
     const [ended, failing] = [await journal.openRun('s', 'ended'), await journal.openRun('s', 'f')];
-    await Promise.all([ended.settle(finished, () => '{"end":1}'), turns.all()]);
+    await Promise.all([ended.settle(finished, { record: () => '{"end":1}' }), turns.all()]);
     ended.record('{"v":1}');
     await turns.all();
     store.fates = ['refused'];

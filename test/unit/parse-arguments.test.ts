@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { isTooDeep, JSON_DEPTH_MAX } from '../../src/json-depth.ts';
-import { parseArguments } from '../../src/ports/turn-sink.ts';
+import { parseArguments } from '../../src/ports/parse-arguments.ts';
 
 /** What a model may write is anything, so no depth of it may overflow the stack. */
 

@@ -75,4 +75,47 @@ describe('memory store: bounds', () => {
     const runs = await store.listRecords({ limit: 10 });
     expect(runs.map(({ runId }) => runId)).toEqual(['live', 'c', 'b']);
   });
+
+  it('forgets parked runs that wait for a resume only when there are no others', async () => {
+    const store = createMemoryStore({ settledRunsMax: 2 });
+    const lease = await acquire(store, 's');
+    const end = async (runId: string, isParked: boolean) => {
+      const firstSeq = (await store.head('s')) + 1;
+      const parked = { checkpoint: runId, automatic: false, approvals: [] };
+      const terminal = { runId, line: BODY, ...(isParked && { parked }) };
+      await store.append([{ lease, firstSeq, count: 0, body: '', terminal }]);
+    };
+    const ids = async () => (await store.listRecords({ limit: 10 })).map(({ runId }) => runId);
+
+    await end('a', true);
+    await end('b', false);
+    await end('c', false);
+    expect(await ids()).toEqual(['c', 'a']);
+    await end('d', true);
+    expect(await ids()).toEqual(['d', 'a']);
+    await end('e', true);
+    expect(await ids()).toEqual(['e', 'd']);
+    expect(await store.getCheckpoint('a')).toBeUndefined();
+
+    const continues = { runId: 'd', by: 'f' };
+    const firstSeq = (await store.head('s')) + 1;
+    await store.append([{ lease, firstSeq, count: 0, body: '', continues }]);
+    await end('g', true);
+    expect(await ids()).toEqual(['g', 'e']);
+  });
+
+  it('forgets a session whose entries had to go after its runs', async () => {
+    const store = createMemoryStore({ journalBytesMax: BODY.length, settledRunsMax: 1 });
+    const lease = await acquire(store, 'first');
+    const terminal = (runId: string) => ({ runId, line: BODY, transcript: runId });
+    await store.append([{ lease, firstSeq: 1, count: 0, body: '', terminal: terminal('a') }]);
+    expect(await store.getTranscript('first')).toBe('a');
+
+    const next = await acquire(store, 'next');
+    await store.append([{ lease: next, firstSeq: 1, count: 0, body: '', terminal: terminal('b') }]);
+
+    expect(await store.getSession('first')).toBeUndefined();
+    expect(await store.getTranscript('first')).toBeUndefined();
+    expect(await store.getSession('next')).toMatchObject({ lastRunId: 'b' });
+  });
 });

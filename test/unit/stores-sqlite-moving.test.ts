@@ -75,7 +75,7 @@ describe('sqlite store: moving the tail to the archive', () => {
     const db = new DatabaseSync(path);
     // What a process leaves that was killed after the first session of a move.
     db.exec(
-      `INSERT INTO journal VALUES ('a', 1, 3, '"1"' || char(10) || '"2"' || char(10) || '"3"')`,
+      `INSERT INTO journal VALUES ('a', 1, 3, 9, '"1"' || char(10) || '"2"' || char(10) || '"3"')`,
     );
     db.close();
     await store.close();

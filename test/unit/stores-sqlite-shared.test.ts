@@ -52,6 +52,34 @@ describe('sqlite store: several processes on one file', () => {
     }
   });
 
+  it('lets one of two processes have a parked run: to go on with it, or to give it up', async () => {
+    for (const first of ['goes on', 'gives up'] as const) {
+      const path = newPath();
+      const [mine, other] = [open(path), open(path)];
+      const lease = await acquire(mine, 's');
+      const approvals = [{ decisionId: 'd', record: '{}', expiresAt: 9 }];
+      const parked = { checkpoint: '{}', automatic: true, approvals };
+      const part = { lease, firstSeq: 1, count: 0, body: '' };
+      await mine.append([{ ...part, terminal: { runId: 'r', line: '1', parked } }]);
+      const goOn = async () => {
+        const next = { ...part, firstSeq: 2, count: 1, body: '2' };
+        const [outcome] = await mine.append([{ ...next, continues: { runId: 'r', by: 'n' } }]);
+        return outcome?.status;
+      };
+
+      if (first === 'goes on') {
+        expect(await goOn()).toBe('written');
+        expect(await other.discard('r')).toBe(false);
+      } else {
+        expect(await other.discard('r')).toBe(true);
+        expect(await mine.decideApproval('d', '{}', 1)).toBeUndefined();
+        expect(await goOn()).toBe('taken');
+      }
+      await mine.close();
+      await other.close();
+    }
+  });
+
   it('fences a writer that had just been current (INV-58)', async () => {
     const path = newPath();
     const mine = open(path);

@@ -2,7 +2,8 @@ import { statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, describe, expect, it } from 'vitest';
-import { SCHEMA_VERSION, SqliteFile } from '../../src/stores/sqlite-file.ts';
+import { SqliteFile } from '../../src/stores/sqlite-file.ts';
+import { SCHEMA_VERSION } from '../../src/stores/sqlite-schema.ts';
 import { StoreError } from '../../src/stores/store.ts';
 import {
   acquire,
@@ -40,7 +41,7 @@ describe('sqlite store: the file', () => {
     db.exec(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`);
     db.close();
 
-    expect(() => open(path)).toThrow(/newer version \(schema 2; this one knows 1\)/);
+    expect(() => open(path)).toThrow(/newer version \(schema 3; this one knows 2\)/);
   });
 
   it('refuses a file of another program', () => {

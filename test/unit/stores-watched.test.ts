@@ -58,26 +58,35 @@ describe.each([{ later: false }, { later: true }])('a watched store, later: $lat
     expect(heard).toEqual(['refused StoreError', 'taken']);
   });
 
-  it.each(['acquire', 'renew', 'release', 'putRecord', 'trim'] as const)(
-    'notices a refused %s',
-    async (name) => {
-      const { store, refusing, heard, lease } = await watched(engine);
-      const writes = {
-        acquire: () => store.acquire({ key: 't', owner: 'me', now: 1, ttlMs: 10 }),
-        renew: () => store.renew([lease], 20),
-        release: () => store.release([lease]),
-        putRecord: () => store.putRecord({ runId: 'r', sessionId: 's', record: '{}' }, lease),
-        trim: () => store.trim('s', 0),
-      };
-      refusing.add(name);
-      await expect((async () => await writes[name]())()).rejects.toBe(FULL);
-      expect(store.refusal).toBe('the disk is full.');
-      refusing.clear();
-      await writes[name]();
-      expect(store.refusal).toBeUndefined();
-      expect(heard).toEqual(['refused StoreError', 'taken']);
-    },
-  );
+  it.each([
+    'acquire',
+    'renew',
+    'release',
+    'putRecord',
+    'trim',
+    'forgetRuns',
+    'decideApproval',
+    'discard',
+  ] as const)('notices a refused %s', async (name) => {
+    const { store, refusing, heard, lease } = await watched(engine);
+    const writes = {
+      acquire: () => store.acquire({ key: 't', owner: 'me', now: 1, ttlMs: 10 }),
+      renew: () => store.renew([lease], 20),
+      release: () => store.release([lease]),
+      putRecord: () => store.putRecord({ runId: 'r', sessionId: 's', record: '{}' }, lease),
+      trim: () => store.trim('s', 0),
+      forgetRuns: () => store.forgetRuns('r', 1),
+      decideApproval: () => store.decideApproval('d', '{}', 1),
+      discard: () => store.discard('r'),
+    };
+    refusing.add(name);
+    await expect((async () => await writes[name]())()).rejects.toBe(FULL);
+    expect(store.refusal).toBe('the disk is full.');
+    refusing.clear();
+    await writes[name]();
+    expect(store.refusal).toBeUndefined();
+    expect(heard).toEqual(['refused StoreError', 'taken']);
+  });
 
   it('takes no offence at reads, nor at writes after its close', async () => {
     const { store, refusing, heard, lease } = await watched(engine);
@@ -104,4 +113,36 @@ it('a watched store answers at once where its engine does', async () => {
   expect(store.append([{ lease, firstSeq: 1, count: 1, body: '1' }])).toEqual([
     { status: 'written' },
   ]);
+});
+
+it('a watched store answers what its engine answers', async () => {
+  const { store, inner, lease } = await watched();
+  const records = [{ runId: 'r', record: '{}', startKey: { key: 'k', digest: 'd' } }];
+  const approvals = [{ decisionId: 'd', record: '{}', expiresAt: 9 }];
+  const parked = { checkpoint: 'c', automatic: true, approvals };
+  const terminal = { runId: 'r', line: '2', transcript: 't', log: 'l', parked };
+  await store.append([{ lease, firstSeq: 1, count: 1, body: '1', records, terminal }]);
+
+  const questions: readonly ((of: Store) => unknown)[] = [
+    (of) => of.bytes('s'),
+    (of) => of.totalBytes(),
+    (of) => of.totalBytes(''),
+    (of) => of.getRecord('r'),
+    (of) => of.listRecords({ resumable: true, limit: 9 }),
+    (of) => of.getStart('k'),
+    (of) => of.getCheckpoint('r'),
+    (of) => of.getLog('r'),
+    (of) => of.listSessions({ limit: 9 }),
+    (of) => of.getSession('s'),
+    (of) => of.getTranscript('s'),
+    (of) => of.getApproval('d'),
+    (of) => of.listApprovals({ pendingAt: 8, limit: 9 }),
+    (of) => of.totalBytes('other\u001f'),
+  ];
+  for (const ask of questions) expect(ask(store)).toEqual(ask(inner));
+  expect(store.totalBytes('other\u001f')).toBe(0);
+  expect(store.getCheckpoint('r')).toBe('c');
+  expect(await store.decideApproval('d', '"yes"', 8)).toMatchObject({ won: true });
+  expect(await store.discard('r')).toBe(true);
+  expect(await inner.getCheckpoint('r')).toBeUndefined();
 });

@@ -10,10 +10,10 @@ export interface IssueParams {
   readonly quotable?: boolean;
 }
 
-/** A field whose value `read` reads and checks. */
-export const field = <T>(read: Reader<T>) =>
+/** A field whose value `read` reads and checks; `missing` is what its absence is answered. */
+export const field = <T>(read: Reader<T>, missing: Refusal = MISSING) =>
   z.unknown().transform((value, ctx): T => {
-    const reading: Reading<T> = value === undefined ? MISSING : read(value);
+    const reading: Reading<T> = value === undefined ? { ok: false, ...missing } : read(value);
     if (reading.ok) return reading.value;
     const { problem, suggestion, quotable = false } = reading;
     const params: IssueParams = { suggestion, quotable };
@@ -21,11 +21,12 @@ export const field = <T>(read: Reader<T>) =>
     return z.NEVER;
   });
 
-const MISSING = {
-  ok: false,
-  problem: 'is missing',
-  suggestion: 'Add it; it has no default.',
-} as const;
+interface Refusal {
+  readonly problem: string;
+  readonly suggestion: string;
+}
+
+const MISSING: Refusal = { problem: 'is missing', suggestion: 'Add it; it has no default.' };
 
 /**
  * A table that knows its keys. The advice for unknown ones travels in the message of zod's issue,

@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import { agentSchema } from './agent.ts';
+import { authSchema } from './auth.ts';
 import { idleTable, isEmptyList, notYet, notYetUnless, switchedOff, table } from './fields.ts';
 import { hitlSchema } from './hitl.ts';
 import { mcpSchema } from './mcp.ts';
@@ -62,7 +63,7 @@ const KNOWN = {
   tools: tools.optional(),
   orchestration: orchestration.optional(),
   llm: legacyLlm,
-  auth: notYet('Leave [auth] out and keep the server on a loopback address.'),
+  auth: authSchema.optional(),
   vector_stores: notYetUnless(isEmptyList, 'Leave the vector stores out.'),
   memory_dir: notYet('Leave it out; --data-dir says where the journal is kept.'),
 };

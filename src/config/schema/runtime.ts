@@ -1,19 +1,22 @@
 import * as z from 'zod';
 import type { ToolLimitConfig } from '../config.ts';
 import { ZERO_SAYS } from '../ranges.ts';
-import { SETTINGS } from '../settings.ts';
-import { integer, oneOf, seconds } from '../values.ts';
-import { field, glob, notYet, notYetUnless, present, switchedOff, table } from './fields.ts';
+import { type SettingName, SETTINGS } from '../settings.ts';
+import { oneOf, seconds } from '../values.ts';
+import { field, glob, present, table } from './fields.ts';
+
+/** A key that is read as the flag and the variable of the same setting are. */
+const setting = <Name extends SettingName>(name: Name) => field(SETTINGS[name].read).optional();
 
 const timeouts = table(
   {
-    setup_secs: field(SETTINGS.setupMs.read).optional(),
-    mcp_connect_secs: field(SETTINGS.mcpConnectMs.read).optional(),
-    step_secs: field(SETTINGS.stepMs.read).optional(),
-    step_allowance_secs: field(SETTINGS.stepAllowanceMs.read).optional(),
-    tool_secs: field(SETTINGS.toolMs.read).optional(),
-    tool_stop_grace_secs: field(SETTINGS.toolStopGraceMs.read).optional(),
-    total_secs: field(SETTINGS.totalMs.read).optional(),
+    setup_secs: setting('setupMs'),
+    mcp_connect_secs: setting('mcpConnectMs'),
+    step_secs: setting('stepMs'),
+    step_allowance_secs: setting('stepAllowanceMs'),
+    tool_secs: setting('toolMs'),
+    tool_stop_grace_secs: setting('toolStopGraceMs'),
+    total_secs: setting('totalMs'),
   },
   {
     first_chunk_secs: 'Set FIRST_CHUNK_TIMEOUT_SECS or --first-chunk-timeout-secs.',
@@ -24,7 +27,7 @@ const timeouts = table(
 
 const toolLimit = table({
   timeout_secs: field(seconds(ZERO_SAYS.toolMs)).optional(),
-  retry: notYet('Leave it out; a tool call is executed once.'),
+  retry: field(oneOf(['idempotent'])).optional(),
 });
 
 const tools = z
@@ -32,41 +35,42 @@ const tools = z
   .transform((limits) => Object.entries(limits).map(toToolLimit));
 
 function toToolLimit([glob, limit]: [string, z.output<typeof toolLimit>]): ToolLimitConfig {
-  return { glob, ...present({ timeoutMs: limit.timeout_secs }) };
+  const { timeout_secs: timeoutMs, retry } = limit;
+  return { glob, idempotent: retry === 'idempotent', ...present({ timeoutMs }) };
 }
-
-const GRACE_ADVICE = 'Leave it out or set it to 0.';
-
-const noGrace = notYetUnless((value) => {
-  const reading = seconds('none')(value);
-  return reading.ok && reading.value === 0;
-}, GRACE_ADVICE);
-
-const liveness = table({
-  policy: field(oneOf(['cancel'], ['continue', 'park'])).optional(),
-  grace_secs: noGrace,
-});
 
 /** `[runtime]`. Values are milliseconds where the keys say seconds. */
 export const runtimeSchema = table(
   {
     timeouts: timeouts.optional(),
-    max_parallel_tools: field(SETTINGS.parallelToolsMax.read).optional(),
-    allowed_origins: field(SETTINGS.allowedOrigins.read).optional(),
+    max_parallel_tools: setting('parallelToolsMax'),
+    allowed_origins: setting('allowedOrigins'),
     tools: tools.optional(),
-    crash: table({ recover: field(oneOf(['fail'], ['resume'])).optional() }).optional(),
+    crash: table({ recover: setting('recover') }).optional(),
     on_busy: table({
-      chat: field(oneOf(['parallel'], ['reject', 'enqueue', 'interrupt'])).optional(),
-      headless: field(oneOf(['reject'], ['parallel', 'enqueue', 'interrupt'])).optional(),
+      chat: setting('chatOnBusy'),
+      headless: setting('headlessOnBusy'),
     }).optional(),
     journal: table({
-      store: field(SETTINGS.store.read).optional(),
-      durability: field(SETTINGS.durability.read).optional(),
+      store: setting('store'),
+      durability: setting('durability'),
+      retention_secs: setting('retentionMs'),
+      session_max_bytes: setting('sessionBytesMax'),
+      total_max_bytes: setting('totalBytesMax'),
     }).optional(),
-    liveness: table({ chat: liveness.optional(), headless: liveness.optional() }).optional(),
+    liveness: table({
+      chat: table({
+        policy: setting('chatPolicy'),
+        grace_secs: setting('chatGraceMs'),
+      }).optional(),
+      headless: table({
+        policy: setting('headlessPolicy'),
+        grace_secs: setting('headlessGraceMs'),
+      }).optional(),
+    }).optional(),
     park: table({
-      resume_on_start: switchedOff('Leave it out or set it to false.'),
-      resume_concurrency: field(integer({ min: 1, max: 1_000 })).optional(),
+      resume_on_start: setting('resumeOnStart'),
+      resume_concurrency: setting('resumeConcurrency'),
     }).optional(),
   },
   { data_dir: 'Set RUNWARDEN_DATA_DIR or --data-dir.' },

@@ -58,7 +58,8 @@ const toolCall = z.object({
   function: z.object({ name: z.string(), arguments: z.string() }),
 });
 
-const message = z.object({
+/** One message of a conversation, as every start of a run takes it. */
+export const bodyMessage = z.object({
   role: echoed,
   content,
   tool_calls: optional(z.array(toolCall)),
@@ -94,7 +95,7 @@ const tokens = optional(
  */
 const body = z.object({
   model: optional(echoed),
-  messages: z.array(message),
+  messages: z.array(bodyMessage),
   stream: optional(z.boolean()),
   max_tokens: tokens,
   max_completion_tokens: tokens,

@@ -2,6 +2,7 @@ import type {
   CancelReason,
   DeadlineName,
   JournalEvent,
+  ParkReason,
   UsageFields,
 } from '../../journal/events.ts';
 import { HttpError, NO_RETRY, RETRY_AFTER_SECS, unavailable } from '../errors.ts';
@@ -36,23 +37,21 @@ const RETRY_AFTER_SECS_MAX = 86_400;
 /** Longest text of a provider's own error that is shown. */
 const RAW_ERROR_CHARS_MAX = 500;
 
-/** Reads a terminal entry; undefined for any other. `type` is the entry's, also where unknown. */
-export function endingOf(
-  type: string,
-  event: JournalEvent,
-  options: EndingOptions,
-): Ending | undefined {
-  if (event.type === 'finished') return answer(event, finishReason(event, options));
-  if (event.type === 'failed') return failure(event, options);
-  if (event.type === 'cancelled') {
-    if (event.reason === 'client_tool') return answer(event, 'tool_calls');
-    return { kind: 'failure', error: cancelError(event) };
+/** Reads a terminal entry; undefined for any other. */
+export function endingOf(event: JournalEvent, options: EndingOptions): Ending | undefined {
+  switch (event.type) {
+    case 'finished':
+      return answer(event, finishReason(event, options));
+    case 'failed':
+      return failure(event, options);
+    case 'parked':
+      return parked(event.reason);
+    case 'cancelled':
+      if (event.reason === 'client_tool') return answer(event, 'tool_calls');
+      return { kind: 'failure', error: cancelError(event) };
+    default:
+      return undefined;
   }
-  if (type !== 'parked') return undefined;
-  return {
-    kind: 'failure',
-    error: conflict('run_parked', 'The run was parked before its answer.'),
-  };
 }
 
 const answer = (usage: UsageFields, finishReason: FinishReason): Ending => ({
@@ -142,6 +141,19 @@ const tooLong = (code: string): HttpError =>
 
 const internal = (): HttpError =>
   new HttpError({ status: 500, code: 'internal_error', message: INTERNAL });
+
+/** The same request sent again would be a second run beside the one that can be resumed. */
+function parked(reason: ParkReason): Ending {
+  const sentence = `${PARKED[reason]} It can be resumed, and then goes on from where it stopped.`;
+  return { kind: 'failure', error: conflict('run_parked', sentence), sentence };
+}
+
+const PARKED: Readonly<Record<ParkReason, string>> = {
+  unclaimed: 'The run was parked because nobody was reading it.',
+  external: 'The run was parked on request.',
+  shutdown: 'The run was parked because the server is shutting down.',
+  owner_lost: 'The run was parked because the server that ran it was lost.',
+};
 
 function cancelError(event: Cancelled): HttpError {
   switch (event.reason) {

@@ -16,7 +16,10 @@ export interface Conversation {
  *
  * @throws {HttpError} 400 when the messages end otherwise or a tool's message answers no call.
  */
-export function conversationOf({ messages, tools }: ChatBody): Conversation {
+export function conversationOf({
+  messages,
+  tools,
+}: Pick<ChatBody, 'messages' | 'tools'>): Conversation {
   const keepsTools = tools !== undefined && tools.length > 0;
   const promptAt = promptIndex(messages, keepsTools);
   const kept = messages.flatMap((message, index) =>

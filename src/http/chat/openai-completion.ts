@@ -27,7 +27,7 @@ export class OpenAiCompletion {
   }
 
   /** Takes the next entry; says how the run ended when it is the terminal one. */
-  add({ type, event }: StoredEntry): Ending | undefined {
+  add({ event }: StoredEntry): Ending | undefined {
     switch (event.type) {
       case 'text_delta':
         this.#add(event.text);
@@ -43,7 +43,7 @@ export class OpenAiCompletion {
         return undefined;
       }
       default:
-        return endingOf(type, event, this.#options);
+        return endingOf(event, this.#options);
     }
   }
 

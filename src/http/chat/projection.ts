@@ -47,10 +47,10 @@ export class ChatProjection {
     return text + dataFrame(JSON.stringify(error.body), { event: 'error' });
   }
 
-  #chunk({ type, event }: StoredEntry): string {
+  #chunk({ event }: StoredEntry): string {
     if (event.type === 'tool_requested') return this.#chunks.toolCall(event);
     if (event.type === 'tool_complete') return this.#chunks.toolResult(event);
-    const ending = endingOf(type, event, this.#options);
+    const ending = endingOf(event, this.#options);
     return ending === undefined ? '' : this.#end(ending);
   }
 

@@ -1,4 +1,5 @@
 import type Koa from 'koa';
+import { handleOf } from '../caller.ts';
 import type { HttpDeps } from '../deps.ts';
 import { requestHeaders } from '../params.ts';
 import { readChatCall } from './chat-call.ts';
@@ -11,9 +12,10 @@ import { completeChat, streamChat } from './chat-responses.ts';
 export function createChatRoutes(deps: HttpDeps): Koa.Middleware {
   return async (ctx) => {
     const headers = requestHeaders(ctx);
-    const call = readChatCall({ body: ctx.request.body, headers, ...deps });
+    const own: HttpDeps = { ...deps, handle: handleOf(ctx, deps) };
+    const call = readChatCall({ body: ctx.request.body, headers, ...own });
     // The conversation would otherwise be held for as long as the response streams.
     ctx.request.body = undefined;
-    await (call.streaming ? streamChat(ctx, call, deps) : completeChat(ctx, call, deps));
+    await (call.streaming ? streamChat(ctx, call, own) : completeChat(ctx, call, own));
   };
 }

@@ -9,18 +9,28 @@ export interface SessionIdSources {
 }
 
 /**
- * The session a request belongs to: `metadata.chat_session_id`, else `X-Chat-Session-Id`, else Open
- * WebUI's header, else a new one. An empty value counts as none. Our own header may be what
- * {@link headerValueOf} gave, so that a client can send back what it got.
+ * The session a request belongs to: `metadata.chat_session_id`, else what {@link headerSessionId}
+ * finds, else a new one. An empty value counts as none.
  *
  * @throws {HttpError} 400 for an id with control characters, outer white space or over 256 bytes.
  */
 export function sessionIdOf({ metadata, headers, generate }: SessionIdSources): string {
   return (
-    checked(metadata?.['chat_session_id'], 'metadata.chat_session_id') ??
-    checked(decoded(headerText(headers['x-chat-session-id'])), 'X-Chat-Session-Id') ??
-    checked(headerText(headers['x-openwebui-chat-id']), 'X-OpenWebUI-Chat-Id') ??
+    checkedSessionId(metadata?.['chat_session_id'], 'metadata.chat_session_id') ??
+    headerSessionId(headers) ??
     generate()
+  );
+}
+
+/**
+ * The session that the headers name: `X-Chat-Session-Id`, else Open WebUI's. Our own may be what
+ * {@link headerValueOf} gave, so that a client can send back what it got. Throws as
+ * {@link sessionIdOf} does.
+ */
+export function headerSessionId(headers: SessionIdSources['headers']): string | undefined {
+  return (
+    checkedSessionId(decoded(headerText(headers['x-chat-session-id'])), 'X-Chat-Session-Id') ??
+    checkedSessionId(headerText(headers['x-openwebui-chat-id']), 'X-OpenWebUI-Chat-Id')
   );
 }
 
@@ -39,8 +49,11 @@ function decoded(value: string | undefined): string | undefined {
   }
 }
 
-/** White space around an id would be lost in a header, and another session would come back. */
-function checked(value: string | undefined, param: string): string | undefined {
+/**
+ * A session id of the request; `''` is none. White space around an id would be lost in a header, and
+ * another session would come back. Throws as {@link sessionIdOf} does and names `param`.
+ */
+export function checkedSessionId(value: string | undefined, param: string): string | undefined {
   if (value === undefined || value === '') return undefined;
   if (value.trim() !== value) {
     throw badRequest(`\`${param}\` must not begin or end with white space.`, param);

@@ -4,8 +4,8 @@ import { TERMINAL_TYPES } from '../../journal/events.ts';
 import type { Gap, StoredEntry } from '../../journal/reader.ts';
 import type { HttpDeps } from '../deps.ts';
 import { toHttpError, unavailable, type HttpError } from '../errors.ts';
+import { openEventStream } from '../event-stream.ts';
 import { RunFeed, type RunFeedSink } from '../run-feed.ts';
-import { openRunStream } from '../run-stream.ts';
 import type { SseStream } from '../sse.ts';
 import type { ClaimedRun } from './claimed-run.ts';
 import { endingOf } from './ending.ts';
@@ -109,7 +109,7 @@ export class StreamDelivery implements RunFeedSink {
   #openFor(batch: readonly StoredEntry[]): boolean {
     const [first] = batch;
     if (first === undefined) return false;
-    const ending = endingOf(first.type, first.event, this.#sources.projection);
+    const ending = endingOf(first.event, this.#sources.projection);
     if (ending?.kind !== 'failure') return this.#open();
     this.#refuse(ending.error);
     return false;
@@ -118,9 +118,9 @@ export class StreamDelivery implements RunFeedSink {
   /** False when the server has no place for the stream: the run has nobody to answer. */
   #open(): boolean {
     const { ctx, deps, run } = this.#sources;
-    const { runId } = run.started;
+    const about = { run_id: run.started.runId };
     try {
-      this.#stream = openRunStream(ctx, { runId, deps, onCut: () => run.leave('expired') });
+      this.#stream = openEventStream(ctx, { about, deps, onCut: () => run.leave('expired') });
     } catch (error) {
       this.#reject(toHttpError(error));
       run.leave('expired');

@@ -1,5 +1,5 @@
-import { isIP } from 'node:net';
 import type Koa from 'koa';
+import { isLoopback, plainHost } from '../auth/loopback.ts';
 import type { HttpConfig } from '../config.ts';
 import { HttpError } from '../errors.ts';
 
@@ -8,8 +8,29 @@ type GuardConfig = Pick<HttpConfig, 'host' | 'allowedOrigins'>;
 /** How long a browser may remember the answer to its preflight. */
 const PREFLIGHT_SECS = '600';
 
+/** Headers that this server reads. */
+const READ_HEADERS = [
+  'Authorization',
+  'Content-Type',
+  'Idempotency-Key',
+  'Last-Event-ID',
+  'X-Api-Key',
+  'X-Chat-Session-Id',
+  'X-OpenWebUI-Chat-Id',
+];
+
+/** Headers of answers that a page may read beside those that it always may. */
+const SENT_HEADERS = [
+  'Idempotency-Replayed',
+  'Retry-After',
+  'WWW-Authenticate',
+  'X-Chat-Session-Id',
+  'X-Run-Id',
+  'X-Should-Retry',
+].join(', ');
+
 /**
- * Keeps foreign web pages out of a server without passwords.
+ * Keeps foreign web pages out, also of a server that asks nobody for a key.
  *
  * A page elsewhere is known by its `Origin`; a page that was given our address under its own name
  * (DNS rebinding) by its `Host`, which a server on loopback can check. An origin that the
@@ -18,7 +39,7 @@ const PREFLIGHT_SECS = '600';
  */
 export function browserGuard(config: GuardConfig): Koa.Middleware {
   const origins = new Set(config.allowedOrigins.map((origin) => originOf(origin) ?? origin));
-  const hosts = new Set([...origins].map((origin) => hostnameOf(origin)));
+  const hosts = new Set([...origins].map((origin) => plainHost(parsed(origin)?.host ?? '')));
   const loopback = isLoopback(config.host);
   return async (ctx, next) => {
     if (loopback) checkHost(ctx, hosts);
@@ -35,7 +56,7 @@ export function browserGuard(config: GuardConfig): Koa.Middleware {
 function checkHost(ctx: Koa.Context, hosts: ReadonlySet<string | undefined>): void {
   const { host } = ctx.req.headers;
   if (host === undefined) return;
-  const hostname = hostnameOf(`http://${host}`);
+  const hostname = plainHost(host);
   if (hostname !== undefined && (isLoopback(hostname) || hosts.has(hostname))) return;
   throw new HttpError({
     status: 421,
@@ -52,7 +73,7 @@ function originRefused(): HttpError {
 function allow(ctx: Koa.Context, origin: string): void {
   ctx.vary('Origin');
   ctx.set('Access-Control-Allow-Origin', origin);
-  ctx.set('Access-Control-Expose-Headers', 'X-Run-Id, X-Chat-Session-Id, Retry-After');
+  ctx.set('Access-Control-Expose-Headers', SENT_HEADERS);
 }
 
 const isPreflight = (ctx: Koa.Context): boolean =>
@@ -60,10 +81,25 @@ const isPreflight = (ctx: Koa.Context): boolean =>
 
 function answerPreflight(ctx: Koa.Context): void {
   ctx.set('Access-Control-Allow-Methods', 'GET, HEAD, POST');
-  ctx.set('Access-Control-Allow-Headers', ctx.get('Access-Control-Request-Headers'));
+  ctx.vary('Access-Control-Request-Headers');
+  ctx.set('Access-Control-Allow-Headers', allowedHeaders(ctx));
   ctx.set('Access-Control-Max-Age', PREFLIGHT_SECS);
   ctx.status = 204;
 }
+
+/**
+ * What is read here, and what the page asks for beside it: SDKs send headers of their own, and an
+ * agent may be told to pass any header on to its MCP servers.
+ */
+function allowedHeaders(ctx: Koa.Context): string {
+  const known = new Set(READ_HEADERS.map((name) => name.toLowerCase()));
+  const asked = ctx.get('Access-Control-Request-Headers').split(',');
+  const more = asked.map((name) => name.trim()).filter((name) => HEADER_NAME.test(name));
+  return [...READ_HEADERS, ...more.filter((name) => !known.has(name.toLowerCase()))].join(', ');
+}
+
+/** A token of HTTP; `*` is one, and would mean all of them. */
+const HEADER_NAME = /^[\w!#$%&'+.^`|~-]+$/;
 
 /** The scheme is left out of it: a proxy in front of us may speak TLS. */
 function isSameOrigin(origin: string, host: string): boolean {
@@ -71,13 +107,5 @@ function isSameOrigin(origin: string, host: string): boolean {
   return url !== undefined && host !== '' && url.host === parsed(`${url.protocol}//${host}`)?.host;
 }
 
-function isLoopback(hostname: string): boolean {
-  const bare = hostname.replace(/^\[|\]$/g, '');
-  if (isIP(bare) === 4) return bare.startsWith('127.');
-  if (isIP(bare) === 6) return bare === '::1';
-  return bare === 'localhost' || bare.endsWith('.localhost');
-}
-
 const originOf = (text: string): string | undefined => parsed(text)?.origin;
-const hostnameOf = (text: string): string | undefined => parsed(text)?.hostname;
 const parsed = (text: string): URL | undefined => URL.parse(text) ?? undefined;

@@ -1,5 +1,6 @@
 import type Koa from 'koa';
 import type { Clock } from '../../clock.ts';
+import { callerFields } from '../caller.ts';
 import type { HttpLog } from '../config.ts';
 
 /** One line a response at debug. The query and the headers stay out: they may hold secrets. */
@@ -11,7 +12,9 @@ export function requestLog(log: HttpLog, clock: Clock): Koa.Middleware {
     ctx.res.once('close', () => {
       const duration_ms = clock.now() - startedAt;
       const complete = ctx.res.writableFinished;
-      log.debug({ method, path, status: ctx.res.statusCode, duration_ms, complete }, 'request');
+      const { statusCode: status } = ctx.res;
+      const fields = { method, path, status, duration_ms, complete, ...callerFields(ctx) };
+      log.debug(fields, 'request');
     });
     await next();
   };

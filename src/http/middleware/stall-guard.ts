@@ -1,5 +1,6 @@
 import type Koa from 'koa';
 import type { Clock } from '../../clock.ts';
+import { callerFields } from '../caller.ts';
 import type { HttpConfig, HttpLog } from '../config.ts';
 import { StallWatch } from '../stall-watch.ts';
 
@@ -21,9 +22,12 @@ export function stallGuard({ config, clock, log }: StallGuardDeps): Koa.Middlewa
     await next();
   };
 
-  function guard({ req: { socket }, res, method, path }: Koa.Context): void {
+  function guard(ctx: Koa.Context): void {
+    const { req, res, method, path } = ctx;
+    const { socket } = req;
     const onStall = (): void => {
-      log.warn({ method, path }, 'A response was cut: its reader has taken no bytes for too long.');
+      const fields = { method, path, ...callerFields(ctx) };
+      log.warn(fields, 'A response was cut: its reader has taken no bytes for too long.');
       res.destroy();
     };
     const watch = new StallWatch({ clock, socket, stallMs: config.sseStallMs, onStall });

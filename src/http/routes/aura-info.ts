@@ -1,6 +1,7 @@
 import type Koa from 'koa';
 import type { ToolSpec } from '../../tool.ts';
 import type { AgentSummary, AgentTools, McpServerSummary } from '../../handle.ts';
+import { handleOf } from '../caller.ts';
 import type { HttpDeps } from '../deps.ts';
 import { badRequest } from '../errors.ts';
 import { echoable, requestHeaders } from '../params.ts';
@@ -14,7 +15,7 @@ type Detail = 'none' | 'summary' | 'full';
 export function auraInfo(deps: HttpDeps): Koa.Middleware {
   return async (ctx) => {
     const detail = parseDetail(ctx.query['detail']);
-    const { agents, defaultAgent } = deps.handle;
+    const { agents, defaultAgent } = handleOf(ctx, deps);
     const visible = agents.filter((agent) => !agent.hidden);
     const shown = visible.map(async (agent) => {
       const tools = detail === 'none' ? {} : await toolsOf(agent, ctx, deps);
@@ -45,7 +46,8 @@ function parseDetail(query: string | string[] | undefined): Detail {
 
 /** Whatever goes wrong with one agent's servers, the others are still worth showing. */
 async function toolsOf(agent: AgentSummary, ctx: Koa.Context, deps: HttpDeps): Promise<AgentTools> {
-  const { handle, clock, log } = deps;
+  const { clock, log } = deps;
+  const handle = handleOf(ctx, deps);
   const stop = new AbortController();
   const abort = () => stop.abort(new Error('Tools were not listed in time.'));
   const timer = clock.setTimeout(abort, TOOLS_MS);

@@ -1,24 +1,95 @@
 import type { RouterContext } from '@koa/router';
 import { z } from 'zod';
 import { RunNotFoundError } from '../../errors.ts';
-import type { RunRecord } from '../../handle.ts';
+import type { RunListQuery, RunRecord, RunState } from '../../handle.ts';
+import { handleOf } from '../caller.ts';
 import { hasEnded } from '../end-watch.ts';
 import type { HttpDeps } from '../deps.ts';
-import { echoable, optional, parseBody, prose, queryFlag } from '../params.ts';
+import {
+  optional,
+  pageQueryOf,
+  parseBody,
+  prose,
+  queryFlag,
+  queryText,
+  queryWord,
+  requestHeaders,
+  runIdOf,
+} from '../params.ts';
 import { RunFeed } from '../run-feed.ts';
+import { listOf } from './lists.ts';
 
+const STATES = [
+  'queued',
+  'preparing',
+  'running',
+  'waiting',
+  'stopping',
+  'finished',
+  'cancelled',
+  'failed',
+  'parked',
+] as const satisfies readonly RunState[];
+
+const noBody = z.strictObject({});
 const cancelBody = z.strictObject({ message: optional(prose) });
 
-/** The `{id}` of the path. Throws 400 when it cannot be echoed. */
-export const runIdOf = (ctx: RouterContext): string => echoable('id', ctx.params['id'] ?? '');
+/** `GET /v1/runs`: a page of run records, newest first. */
+export function listRuns(deps: HttpDeps): (ctx: RouterContext) => Promise<void> {
+  return async (ctx) => {
+    ctx.body = listOf(await handleOf(ctx, deps).listRuns(runQueryOf(ctx)));
+  };
+}
+
+function runQueryOf(ctx: RouterContext): RunListQuery {
+  const state = queryWord(ctx, 'state', STATES);
+  const sessionId = queryText(ctx, 'session_id');
+  const agent = queryText(ctx, 'agent');
+  return {
+    ...pageQueryOf(ctx),
+    ...(state !== undefined && { state }),
+    ...(sessionId !== undefined && { sessionId }),
+    ...(agent !== undefined && { agent }),
+  };
+}
 
 /** `GET /v1/runs/{id}`. */
-export function getRun({ handle }: HttpDeps): (ctx: RouterContext) => Promise<void> {
+export function getRun(deps: HttpDeps): (ctx: RouterContext) => Promise<void> {
   return async (ctx) => {
     const runId = runIdOf(ctx);
-    const record = await handle.record(runId);
+    const record = await handleOf(ctx, deps).record(runId);
     if (record === undefined) throw new RunNotFoundError(runId);
     ctx.body = record;
+  };
+}
+
+/**
+ * `POST /v1/runs/{id}/park`: 202 and the record while the run goes to its next checkpoint, 200 when
+ * it is parked.
+ */
+export function parkRun(deps: HttpDeps): (ctx: RouterContext) => Promise<void> {
+  return async (ctx) => {
+    const runId = runIdOf(ctx);
+    parseBody(noBody, ctx.request.body);
+    const record = await handleOf(ctx, deps).park(runId);
+    if (record === undefined) throw new RunNotFoundError(runId);
+    ctx.status = record.state === 'parked' ? 200 : 202;
+    ctx.body = record;
+  };
+}
+
+/** `POST /v1/runs/{id}/resume`: 202 and the run that goes on with the parked one. */
+export function resumeRun(deps: HttpDeps): (ctx: RouterContext) => Promise<void> {
+  return async (ctx) => {
+    const runId = runIdOf(ctx);
+    parseBody(noBody, ctx.request.body);
+    const options = { requestHeaders: requestHeaders(ctx) };
+    const resumed = await handleOf(ctx, deps).resume(runId, options);
+    if (resumed === undefined) throw new RunNotFoundError(runId);
+    const { continues, sessionId, seq, state } = resumed;
+    ctx.status = 202;
+    ctx.set({ Location: `/v1/runs/${resumed.runId}`, 'X-Run-Id': resumed.runId });
+    ctx.body = { run_id: resumed.runId, continues, session_id: sessionId, seq, state };
   };
 }
 
@@ -28,12 +99,13 @@ export function getRun({ handle }: HttpDeps): (ctx: RouterContext) => Promise<vo
  */
 export function cancelRun(deps: HttpDeps): (ctx: RouterContext) => Promise<void> {
   return async (ctx) => {
+    const handle = handleOf(ctx, deps);
     const runId = runIdOf(ctx);
     const wait = queryFlag(ctx, 'wait');
     const { message } = parseBody(cancelBody, ctx.request.body);
-    const asked = await deps.handle.cancel(runId, message === undefined ? {} : { message });
+    const asked = await handle.cancel(runId, message === undefined ? {} : { message });
     if (asked === undefined) throw new RunNotFoundError(runId);
-    const record = wait && !hasEnded(asked) ? await ended(asked, ctx, deps) : asked;
+    const record = wait && !hasEnded(asked) ? await ended(asked, ctx, { ...deps, handle }) : asked;
     if (record === undefined) return;
     ctx.status = hasEnded(record) ? 200 : 202;
     ctx.body = record;

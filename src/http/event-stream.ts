@@ -2,23 +2,24 @@ import type Koa from 'koa';
 import type { HttpDeps } from './deps.ts';
 import { type SseCut, SseStream } from './sse.ts';
 
-export interface RunStreamOptions {
-  readonly runId: string;
+export interface EventStreamOptions {
+  /** Says in the log whose stream it is. */
+  readonly about: { readonly run_id: string } | { readonly session_id: string };
   readonly deps: Pick<HttpDeps, 'config' | 'clock' | 'log' | 'pool'>;
   /** We end the connection ourselves; called before the response closes. */
   readonly onCut?: () => void;
 }
 
 /**
- * Opens the stream of a run as configured; throws as `SseStream.open` does. A reader that is cut is
- * told of in the log, because to everybody else it looks like one that left.
+ * Opens a stream of journal entries as configured; throws as `SseStream.open` does. A reader that is
+ * cut is told of in the log, because to everybody else it looks like one that left.
  */
-export function openRunStream(ctx: Koa.Context, options: RunStreamOptions): SseStream {
-  const { runId, deps, onCut } = options;
+export function openEventStream(ctx: Koa.Context, options: EventStreamOptions): SseStream {
+  const { about, deps, onCut } = options;
   const { config, clock, log, pool } = deps;
   const { heartbeatMs, sseBufferBytesMax: bufferBytesMax, sseStallMs: stallMs } = config;
   const cut = (because: SseCut): void => {
-    log.warn({ run_id: runId, because }, CUTS[because]);
+    log.warn({ ...about, because }, CUTS[because]);
     onCut?.();
   };
   return SseStream.open(ctx, { clock, heartbeatMs, bufferBytesMax, stallMs, pool, onCut: cut });

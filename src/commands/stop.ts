@@ -1,0 +1,99 @@
+import { PolicyUnsupportedError, RunStateError } from '../errors.ts';
+import { liveRecord } from '../facts/run-record.ts';
+import type { RunRecord } from '../handle.ts';
+import type { RunScope } from '../ports/run-scope.ts';
+import { publicSessionId } from '../session-key.ts';
+import { type CommandContext, unreached, liveRun, storedRun } from './context.ts';
+import { endsParked, recordOf, recordOfStored, stateOf } from './records.ts';
+
+/**
+ * Undefined for a run nobody knows. A run that has ended is returned unchanged, but for one that is
+ * parked: it is given up, so that nobody can approve or resume it any more.
+ */
+export async function cancelRun(
+  context: CommandContext,
+  runId: string,
+  message: string | undefined,
+): Promise<RunRecord | undefined> {
+  const scope = liveRun(context, runId);
+  if (scope === undefined) return await cancelEnded(context, runId, message);
+  await recordStop(context, scope);
+  const run = context.system.run(runId);
+  const isParked = run !== undefined && endsParked(run);
+  context.system.tellRun(runId, {
+    type: 'run.stop',
+    cause: { kind: 'external', ...(message !== undefined && { message }) },
+  });
+  if (!isParked) return await recordOf(context, runId);
+  // It came too late to keep the run from being parked, so that is undone.
+  await scope.over;
+  await discardParked(context, runId, message);
+  return await recordOf(context, runId);
+}
+
+async function cancelEnded(
+  context: CommandContext,
+  runId: string,
+  message: string | undefined,
+): Promise<RunRecord | undefined> {
+  await discardParked(context, runId, message);
+  return await endedRecord(context, runId);
+}
+
+/** The run's one terminal entry was written when it was parked, so a line of the log tells of this. */
+async function discardParked(
+  context: CommandContext,
+  runId: string,
+  message: string | undefined,
+): Promise<void> {
+  const stored = await storedRun(context, runId);
+  if (stored === undefined || !stored.parked || stored.continuedBy !== undefined) return;
+  if (!(await context.journal.index.discard(runId))) return;
+  const fields = {
+    run_id: runId,
+    session_id: publicSessionId(stored.sessionId),
+    ...(message !== undefined && { message }),
+  };
+  context.log.info(fields, 'A parked run was cancelled; it cannot be resumed any more');
+}
+
+/** A stop is durable before it is signalled (INV-11): a store that refuses it stops nothing. */
+async function recordStop({ system, journal }: CommandContext, scope: RunScope): Promise<void> {
+  const run = system.run(scope.runId);
+  // The run's last record may be stored already, and nothing may come after it.
+  if (run === undefined || scope.settled || scope.journal.settled) return;
+  // A record that is queued would come after this one, and say that nothing had been asked for.
+  await scope.journal.flushed().catch(() => {});
+  if (scope.settled || scope.journal.settled) return;
+  const record = JSON.stringify({ ...liveRecord(scope, stateOf(run)), state: 'stopping' });
+  await journal.putRecord(scope.runId, scope.sessionKey, record);
+}
+
+/** As {@link SupervisorHandle.park}. */
+export async function parkRun(
+  context: CommandContext,
+  runId: string,
+): Promise<RunRecord | undefined> {
+  const scope = liveRun(context, runId);
+  if (scope === undefined) return await parkedBefore(context, runId);
+  if (!scope.agent.canPark) throw new PolicyUnsupportedError('park');
+  context.system.tellRun(runId, { type: 'run.park', cause: { kind: 'external' } });
+  return await recordOf(context, runId);
+}
+
+async function parkedBefore(
+  context: CommandContext,
+  runId: string,
+): Promise<RunRecord | undefined> {
+  const record = await endedRecord(context, runId);
+  if (record === undefined || record.state === 'parked') return record;
+  throw new RunStateError('run_ended', `Run "${runId}" has ended; it is ${record.state}.`);
+}
+
+/** A run that lives, but not here, is reached by nobody here; to answer with its record would be a lie. */
+async function endedRecord(context: CommandContext, runId: string): Promise<RunRecord | undefined> {
+  const stored = await storedRun(context, runId);
+  if (stored === undefined) return undefined;
+  if (stored.settledSeq !== undefined) return await recordOfStored(context, stored);
+  throw unreached(context, runId);
+}

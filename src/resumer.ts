@@ -1,0 +1,70 @@
+import type { Log } from './log.ts';
+import { tenantOfKey } from './session-key.ts';
+import type { StoredRun } from './stores/store.ts';
+
+type ParkedRun = Pick<StoredRun, 'runId' | 'sessionId'>;
+
+export interface ResumerDeps {
+  readonly log: Log;
+  /** Runs that it brought back and that live at a time. */
+  readonly concurrency: number;
+  /**
+   * Starts a run that goes on with a parked one. Resolves when it has started; `over` when it has let
+   * go. Rejects as the handle's `resume` does.
+   */
+  readonly resume: (runId: string, tenant: string) => Promise<{ readonly over: Promise<void> }>;
+}
+
+/**
+ * Brings parked runs back, a few at a time: a process that starts under load does not begin all of
+ * them at once. One that does not come back stays parked, for whoever asks next. Never throws.
+ */
+export class Resumer {
+  readonly #deps: ResumerDeps;
+  readonly #waiting: ParkedRun[] = [];
+  #live = 0;
+  #starting = false;
+  #stopped = false;
+
+  constructor(deps: ResumerDeps) {
+    this.#deps = deps;
+  }
+
+  add(run: ParkedRun): void {
+    this.#waiting.push(run);
+    this.#next();
+  }
+
+  /** Begins nothing more. */
+  stop(): void {
+    this.#stopped = true;
+    this.#waiting.length = 0;
+  }
+
+  /** One is started after the other, so that those of one session keep their order. */
+  #next(): void {
+    if (this.#stopped || this.#starting || this.#live >= this.#deps.concurrency) return;
+    const run = this.#waiting.shift();
+    if (run === undefined) return;
+    this.#starting = true;
+    void this.#start(run).then(() => {
+      this.#starting = false;
+      this.#next();
+    });
+  }
+
+  async #start({ runId, sessionId }: ParkedRun): Promise<void> {
+    const { log, resume } = this.#deps;
+    try {
+      const { over } = await resume(runId, tenantOfKey(sessionId));
+      log.info({ continues: runId }, 'A parked run goes on');
+      this.#live += 1;
+      void over.then(() => {
+        this.#live -= 1;
+        this.#next();
+      });
+    } catch (error) {
+      log.warn({ run_id: runId, err: error }, 'A parked run could not be resumed');
+    }
+  }
+}

@@ -1,0 +1,70 @@
+import { describe, expect, it } from 'vitest';
+import type { AuthConfig } from '../../src/auth.ts';
+import { exposureWarning } from '../../src/http/auth/exposure.ts';
+import { isLoopback, plainHost } from '../../src/http/auth/loopback.ts';
+
+const auth: AuthConfig = {
+  keys: [{ name: 'ops', hash: '0'.repeat(64), tenant: '', scopes: ['admin'] }],
+  tenants: { liveRunsMax: 0, requestsPerMinuteMax: 0, storedBytesMax: 0 },
+};
+
+const LOOPBACK = [
+  'localhost',
+  'LocalHost',
+  'localhost.',
+  'app.localhost',
+  '127.0.0.1',
+  '127.8.8.8',
+  '127.1',
+  '::1',
+  '[::1]',
+  '0:0:0:0:0:0:0:1',
+  '::ffff:127.0.0.1',
+];
+
+const ELSEWHERE = [
+  '0.0.0.0',
+  '::',
+  '10.0.0.1',
+  '128.0.0.1',
+  '::2',
+  '::ffff:10.0.0.1',
+  'agents.example',
+  'localhost.example',
+  '127.0.0.1.example',
+  'notlocalhost',
+  '',
+  'a b',
+];
+
+describe('a loopback host', () => {
+  it.each(LOOPBACK)('is %s', (host) => expect(isLoopback(host)).toBe(true));
+  it.each(ELSEWHERE)('is not "%s"', (host) => expect(isLoopback(host)).toBe(false));
+});
+
+it.each([
+  ['Agents.Example:8080', 'agents.example'],
+  ['agents.example.', 'agents.example'],
+  ['[::1]:8080', '[::1]'],
+  ['', undefined],
+  ['a b', undefined],
+  ['x@127.0.0.1', undefined],
+])('the plain host of "%s" is %s', (authority, host) => expect(plainHost(authority)).toBe(host));
+
+describe('the warning at start', () => {
+  it.each(['0.0.0.0', '::', 'agents.example'])('says what is open on %s', (host) => {
+    const warning = exposureWarning({ host }, `http://${host}:8080`);
+    expect(warning).toContain(`anybody who reaches http://${host}:8080 can start runs`);
+    for (const what of ['read every conversation', 'cancel runs', 'decide approvals', '[auth]']) {
+      expect(warning).toContain(what);
+    }
+  });
+
+  it.each(LOOPBACK)('is not given on %s', (host) => {
+    expect(exposureWarning({ host }, 'http://localhost:8080')).toBeUndefined();
+  });
+
+  it('is not given when keys are asked for', () => {
+    expect(exposureWarning({ host: '0.0.0.0', auth }, 'http://0.0.0.0:8080')).toBeUndefined();
+  });
+});
