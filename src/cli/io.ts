@@ -1,3 +1,4 @@
+import type { Clock } from '../clock.ts';
 import type { Config } from '../config/config.ts';
 import type { Environment } from '../config/templates.ts';
 import type { Log } from '../log.ts';
@@ -25,11 +26,17 @@ export interface CliIo {
   err(text: string): void;
   /** Whether a person reads what goes to `err`. */
   readonly isTerminal: boolean;
+  /** Columns of the terminal that `out` is; undefined when it is none. */
+  columns(): number | undefined;
+  /** Aborts when nobody reads `out` any more. */
+  readonly outClosed: AbortSignal;
   readonly env: Environment;
   readonly cwd: string;
   readonly signals: SignalSource;
   /** Epoch milliseconds. */
   now(): number;
+  readonly timers: Pick<Clock, 'setTimeout' | 'clearTimeout'>;
+  readonly fetch: typeof fetch;
   /** Loaded when a server is wanted: it is most of the start-up time. */
   loadServer(): Promise<{ readonly startServer: StartServer }>;
 }

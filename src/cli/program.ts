@@ -1,7 +1,9 @@
 import { Command, CommanderError } from 'commander';
 import { packageVersion } from '../config/version.ts';
+import { EXIT } from './client/exit-codes.ts';
 import { addConfigOptions, type CliFlags, CONFIG_NOTE, flagsOf } from './flags.ts';
 import type { CliIo } from './io.ts';
+import { addOperatorCommands } from './operators.ts';
 
 type Action = (flags: CliFlags, io: CliIo) => Promise<number>;
 
@@ -11,12 +13,16 @@ export async function runCli(argv: readonly string[], io: CliIo): Promise<number
   const program = createProgram(io, async (action, flags) => {
     exitCode = await action(flags, io);
   });
+  addOperatorCommands(program, async (load, typed) => {
+    const [{ runOperator }, action] = await Promise.all([import('./operator.ts'), load()]);
+    exitCode = await runOperator(action, typed, io);
+  });
   try {
     await program.parseAsync([...argv], { from: 'user' });
     return exitCode;
   } catch (error) {
     // The message was printed by commander; help and version end this way too, with 0.
-    if (error instanceof CommanderError) return error.exitCode;
+    if (error instanceof CommanderError) return error.exitCode === 0 ? EXIT.done : EXIT.usage;
     throw error;
   }
 }

@@ -1,9 +1,9 @@
-import type { AgentConfig, Config, LlmConfig } from '../config/config.ts';
+import type { AgentConfig, Config, LlmConfig, ToolLimitConfig } from '../config/config.ts';
 import type { LoadedConfig } from '../config/load.ts';
 import { plainUrl } from '../config/redact.ts';
 import { summarizeServer } from '../mcp/server-config.ts';
 
-/** A configuration as a person reads it. Holds no key, no header value, no argument. */
+/** A configuration as a person reads it. Holds no key, no hash, no header value, no argument. */
 export function summarize({ config, files }: LoadedConfig): string {
   const count = counted(config.agents.length, 'agent');
   const rows = [
@@ -25,16 +25,49 @@ function processRows(config: Config): string[] {
   return [
     'server',
     row('listens on', `${server.host}:${server.port}`),
+    row('access', accessText(config)),
     row('journal', `${journalPlace(config)}, survives a ${journal.durability} failure`),
+    row('keeps', keepsText(journal)),
+    row('chats', seamText(config, 'chat')),
+    row('headless', seamText(config, 'headless')),
+    row('crash', `runs at work ${recovery(config)}`),
+    row('parked runs', parkText(config.park)),
     row('tools', `${config.parallelToolsMax} at a time, shown as "${server.toolResultMode}"`),
     row('events', server.customEvents ? 'aura.* by default' : 'aura.* on request'),
     row('shutdown', `${secs(server.shutdownTimeoutMs)} of grace`),
     row('timeouts', timeoutText(timeouts)),
-    ...config.tools.map(({ glob, timeoutMs }) =>
-      row('tool', timeoutMs === undefined ? `"${glob}"` : `"${glob}", ${limit(timeoutMs)}`),
-    ),
+    ...config.tools.map((tool) => row('tool', toolText(tool))),
   ];
 }
+
+function toolText({ glob, timeoutMs, idempotent }: ToolLimitConfig): string {
+  const time = timeoutMs === undefined ? [] : [limit(timeoutMs)];
+  return [`"${glob}"`, ...time, ...(idempotent ? ['executed again after a crash'] : [])].join(', ');
+}
+
+function accessText({ auth }: Config): string {
+  if (auth === undefined) return 'open to everyone who can reach it';
+  const tenants = new Set(auth.keys.map(({ tenant }) => tenant)).size;
+  return `${counted(auth.keys.length, 'key')} of ${counted(tenants, 'tenant')}`;
+}
+
+function keepsText({ retentionMs, sessionBytesMax, totalBytesMax }: Config['journal']): string {
+  const bytes = (max: number): string => (max === 0 ? 'no bound' : `${max} bytes`);
+  const age = retentionMs === 0 ? 'everything' : secs(retentionMs);
+  return `${age}, ${bytes(sessionBytesMax)} a session, ${bytes(totalBytesMax)} in all`;
+}
+
+function seamText({ liveness, onBusy }: Config, seam: 'chat' | 'headless'): string {
+  const { policy, graceMs } = liveness[seam];
+  const when = graceMs === 0 ? 'at once' : `after ${secs(graceMs)}`;
+  return `${policy} ${when} without a reader, ${onBusy[seam]} in a busy session`;
+}
+
+const recovery = ({ crash }: Config): string =>
+  crash.recover === 'resume' ? 'resume, under continue or park' : 'fail';
+
+const parkText = ({ resumeOnStart, resumeConcurrency }: Config['park']): string =>
+  resumeOnStart ? `resumed at the start, ${resumeConcurrency} at a time` : 'resumed when asked to';
 
 const journalPlace = ({ journal, server }: Config): string =>
   journal.store === 'memory' ? 'in memory' : `${journal.store} in ${server.dataDir}`;

@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { closeSync, existsSync, mkdtempSync, openSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join, resolve } from 'node:path';
@@ -80,6 +80,27 @@ async function served(...args: string[]): Promise<Served> {
   return { child, url, log };
 }
 
+/** A port that was free a moment ago. */
+async function freePort(): Promise<number> {
+  const holder = createServer().listen(0, '127.0.0.1');
+  await once(holder, 'listening');
+  const address = holder.address();
+  await new Promise((closed) => holder.close(closed));
+  return typeof address === 'object' ? (address?.port ?? 0) : 0;
+}
+
+/** Tries again while the process lives: one whose log is lost cannot say when it listens. */
+async function until<T>(attempt: () => Promise<T>, child: ChildProcess): Promise<T> {
+  for (;;) {
+    try {
+      return await attempt();
+    } catch (error) {
+      if (child.exitCode !== null || child.signalCode !== null) throw error;
+      await new Promise((resolve) => setTimeout(resolve, 50));
+    }
+  }
+}
+
 describe('the command in its own process', () => {
   it('says its version', async () => {
     const { code, out, err } = await run('--version');
@@ -106,6 +127,23 @@ describe('the command in its own process', () => {
     expect(code).toBe(1);
     expect(err).toContain(`\nThe address 127.0.0.1:${port} is already in use.`);
     expect(err).not.toContain('    at ');
+  });
+
+  it.runIf(existsSync('/dev/full'))('goes on when its log takes nothing any more', async () => {
+    writeFileSync(join(cwd, 'config.toml'), MINIMAL);
+    const full = openSync('/dev/full', 'w');
+    const port = await freePort();
+    const child = spawn(process.execPath, [MAIN, 'serve', '--port', String(port)], {
+      cwd,
+      env: { PATH: process.env['PATH'] },
+      stdio: ['ignore', full, full],
+    });
+    children.push(child);
+    const answers = await until(() => fetch(`http://127.0.0.1:${port}/health`), child);
+    expect(answers.status).toBe(200);
+    child.kill('SIGTERM');
+    expect(await once(child, 'exit')).toEqual([0, null]);
+    closeSync(full);
   });
 
   it.runIf(process.platform === 'linux')(

@@ -1,12 +1,15 @@
-import { EventEmitter } from 'node:events';
+import { EventEmitter, once } from 'node:events';
 import type { Config } from '../../src/config/config.ts';
 import type { CliIo, RunningServer, StopSignal } from '../../src/cli/io.ts';
 import { runCli } from '../../src/cli/program.ts';
+import { createVirtualClock, type VirtualClock } from '../../src/testing/virtual-clock.ts';
 
 /** A command line with everything around it replaced: output kept, server and signals by hand. */
 export interface CliWorld {
   readonly io: CliIo;
   readonly signals: EventEmitter;
+  /** Timers of the commands; they fire when a test lets them. */
+  readonly clock: VirtualClock;
   /** Configurations a server was started with. */
   readonly started: Config[];
   /** Signals the server was told. */
@@ -18,6 +21,10 @@ export interface CliWorld {
   stop(exitCode: number): void;
   /** Lets time pass on the clock of the commands. */
   advance(ms: number): void;
+  /** Nobody reads the output any more. */
+  closeOutput(): void;
+  /** Resolves when what was printed on either side holds `text`; resolves at once if it does. */
+  printed(text: string): Promise<void>;
 }
 
 export interface CliWorldOptions {
@@ -25,10 +32,28 @@ export interface CliWorldOptions {
   readonly cwd: string;
   /** Keeps the server from starting: waits for it, and fails when it rejects. */
   readonly before?: Promise<void>;
+  /** Columns of the terminal that the output is; none by default. */
+  readonly columns?: number;
+  /** In place of the network. */
+  readonly fetch?: CliIo['fetch'];
+  /** Real timers, for tests over real sockets. */
+  readonly timers?: CliIo['timers'];
 }
 
-export function createCliWorld({ env = {}, cwd, before }: CliWorldOptions): CliWorld {
+const noNetwork: CliIo['fetch'] = async () => {
+  throw new Error('A command used the network.');
+};
+
+export function createCliWorld(options: CliWorldOptions): CliWorld {
+  const { env = {}, cwd, before, columns, fetch = noNetwork } = options;
   const printed = { out: '', err: '' };
+  const prints = new EventEmitter();
+  const print = (side: 'out' | 'err', text: string): void => {
+    printed[side] += text;
+    prints.emit('print');
+  };
+  const outClosed = new AbortController();
+  const clock = createVirtualClock();
   let now = 0;
   const signals = new EventEmitter();
   const started: Config[] = [];
@@ -45,18 +70,23 @@ export function createCliWorld({ env = {}, cwd, before }: CliWorldOptions): CliW
     };
   };
   const io: CliIo = {
-    out: (text) => void (printed.out += text),
-    err: (text) => void (printed.err += text),
+    out: (text) => print('out', text),
+    err: (text) => print('err', text),
     isTerminal: false,
+    columns: () => columns,
+    outClosed: outClosed.signal,
     env,
     cwd,
     signals,
     now: () => now,
+    timers: options.timers ?? clock,
+    fetch,
     loadServer: async () => ({ startServer }),
   };
   return {
     io,
     signals,
+    clock,
     started,
     told,
     run: (...argv) => runCli(argv, io),
@@ -64,5 +94,10 @@ export function createCliWorld({ env = {}, cwd, before }: CliWorldOptions): CliW
     err: () => printed.err,
     stop: (exitCode) => stopped.resolve({ exitCode }),
     advance: (ms) => void (now += ms),
+    closeOutput: () => outClosed.abort(),
+    printed: async (text) => {
+      while (!printed.out.includes(text) && !printed.err.includes(text))
+        await once(prints, 'print');
+    },
   };
 }

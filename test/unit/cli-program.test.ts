@@ -46,7 +46,7 @@ describe('command line', () => {
     [['serve', 'extra'], 'too many arguments'],
   ])('refuses %j and starts nothing', async (argv, message) => {
     const cli = world();
-    expect(await cli.run(...argv)).toBe(1);
+    expect(await cli.run(...argv)).toBe(2);
     expect(cli.err()).toContain(message);
     expect(cli.started).toEqual([]);
   });
@@ -59,7 +59,7 @@ describe('command line', () => {
 
   it('shows how it is used when it is told nothing', async () => {
     const cli = world();
-    expect(await cli.run()).toBe(1);
+    expect(await cli.run()).toBe(2);
     expect(cli.err()).toContain('Usage: runwarden');
   });
 });
