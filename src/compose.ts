@@ -91,15 +91,16 @@ export function compose(options: ComposeOptions): Supervisor {
       flushMs: FLUSH_MS,
     },
     drainToolGraceMs: DRAIN_TOOL_GRACE_MS,
-    flush: async () => {
-      others.stop();
-      recovery.stop();
-      await retention.stop();
-      await flush({ system, journal, store, clock });
-    },
+    flush: () => letGo(),
     onShutdown: options.onShutdown ?? (() => {}),
     onUnsettled: (runId) => recovery.add(runId),
   });
+  const letGo = async () => {
+    others.stop();
+    recovery.stop();
+    await retention.stop();
+    await flush({ system, journal, store, clock });
+  };
   const agents = options.agents({ connections: system.connections, ports });
   const supervisor = Supervisor.create({
     system,
@@ -115,6 +116,7 @@ export function compose(options: ComposeOptions): Supervisor {
     ids,
     log,
     redact: options.redact ?? ((text) => text),
+    letGo,
   });
   const recovery = startRecovery({
     journal,

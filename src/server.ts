@@ -19,6 +19,7 @@ import { createRedactor, type Redact } from './redact-secrets.ts';
 import { createMemoryStore } from './stores/memory.ts';
 import { openSqliteStore } from './stores/sqlite.ts';
 import type { Store } from './stores/store.ts';
+import type { Supervisor } from './supervisor-handle.ts';
 
 export interface ServerDeps {
   readonly log?: Log;
@@ -72,7 +73,7 @@ export async function startServer(config: Config, deps: ServerDeps = {}): Promis
     ...(defaultAgent !== undefined && { defaultAgent }),
     onShutdown: (fact) => doors.hear(fact),
   });
-  const http = await listenOrClose(config, { log, clock, ids, handle, redact }, store);
+  const http = await listenOrClose(config, { log, clock, ids, handle, redact });
   doors.open(http);
   const exposed = exposureWarning(httpConfigOf(config), http.url);
   if (exposed !== undefined) log.warn({ url: http.url }, exposed);
@@ -89,11 +90,10 @@ function openStore({ journal, server }: Config): Store {
   return openSqliteStore({ path, durability: journal.durability });
 }
 
-/** An address that cannot be had must not leave the store's file locked. */
+/** An address that cannot be had must leave no timer and no locked file. */
 async function listenOrClose(
   config: Config,
-  deps: { log: Log; clock: Clock; ids: Ids; handle: SupervisorHandle; redact: Redact },
-  store: Store,
+  deps: { log: Log; clock: Clock; ids: Ids; handle: Supervisor; redact: Redact },
 ): Promise<HttpServer> {
   const httpConfig = httpConfigOf(config);
   const pool = new SsePool({ streamsMax: httpConfig.sseStreamsMax });
@@ -102,7 +102,7 @@ async function listenOrClose(
     const app = createApp({ ...httpDeps, chat: createChatRoutes(httpDeps) });
     return await listen(app, httpConfig, deps.clock);
   } catch (error) {
-    await store.close();
+    await deps.handle.dispose();
     throw error;
   }
 }

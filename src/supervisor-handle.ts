@@ -50,6 +50,8 @@ export interface HandleDeps
   readonly agents: readonly Agent[];
   readonly defaultAgent?: string;
   readonly store: WatchedStore;
+  /** Gives back what the process holds beside its runs: timers, connections, the store. */
+  readonly letGo: () => Promise<void>;
 }
 
 /** What all views of one supervisor share. */
@@ -204,6 +206,11 @@ export class Supervisor implements SupervisorHandle {
 
   shutdown(signal: 'SIGINT' | 'SIGTERM'): void {
     this.#context.system.send({ type: 'shutdown.signal', signal });
+  }
+
+  /** For one that was made and never served, so that no shutdown lets go of what it holds. */
+  dispose(): Promise<void> {
+    return this.#shared.deps.letGo();
   }
 
   /** Resumes a parked run of any tenant, as recovery does; `over` when the new run has let go. */
