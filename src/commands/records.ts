@@ -49,7 +49,8 @@ export async function recordOfStored(
   return {
     ...record,
     approvals: pending.map(({ decisionId }) => decisionId),
-    verbs: pending.length > 0 ? ['attach'] : ['attach', 'resume'],
+    // To cancel it is to give it up.
+    verbs: pending.length > 0 ? ['attach', 'cancel'] : ['attach', 'cancel', 'resume'],
   };
 }
 

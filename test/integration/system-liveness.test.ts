@@ -271,7 +271,7 @@ describe('chat under park', () => {
     expect(await ended(world, runId)).toMatchObject({
       state: 'parked',
       end: { by: 'client', reason: 'unclaimed' },
-      verbs: ['attach', 'resume'],
+      verbs: ['attach', 'cancel', 'resume'],
     });
     const events = await story(world, runId);
     expect(livenessOf(events).slice(-3)).toEqual([

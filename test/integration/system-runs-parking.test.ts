@@ -35,7 +35,7 @@ describe('POST /v1/runs/{id}/park', () => {
     expect(await ended(world, runId)).toMatchObject({
       state: 'parked',
       end: { by: 'operator', reason: 'external' },
-      verbs: ['attach', 'resume'],
+      verbs: ['attach', 'cancel', 'resume'],
     });
     expect(world.web.seen.filter(({ rpc }) => rpc === 'tools/call')).toEqual([]);
     const again = control(world, runId, 'park');
@@ -161,13 +161,13 @@ describe('POST /v1/runs/{id}/resume', () => {
     expect(await ended(world, runId)).toMatchObject({
       state: 'parked',
       approvals: [id],
-      verbs: ['attach'],
+      verbs: ['attach', 'cancel'],
     });
     expect(await refusal(control(world, runId, 'resume'))).toEqual([409, 'approvals_undecided']);
     expect(await decide(world, id, { approved: true }).status()).toBe(204);
     expect(await recordOf(world, runId)).toMatchObject({
       continued_by: null,
-      verbs: ['attach', 'resume'],
+      verbs: ['attach', 'cancel', 'resume'],
     });
     const next = await resumed(world, runId);
     expect(await ended(world, next)).toMatchObject({ state: 'finished' });

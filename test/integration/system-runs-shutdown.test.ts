@@ -76,7 +76,7 @@ describe('at a shutdown a run', () => {
     expect(await recordOf(again, runId)).toMatchObject({
       state: 'parked',
       end: { by: 'supervisor', reason: 'shutdown' },
-      verbs: ['attach', 'resume'],
+      verbs: ['attach', 'cancel', 'resume'],
     });
     again.answer(says('Then.'));
     const resumed = String((await control(again, runId, 'resume').json())['run_id']);
@@ -208,7 +208,7 @@ describe('the next start', () => {
     expect(await ended(on, resumed)).toMatchObject({ state: 'finished', session_id: 't' });
     expect(await recordOf(on, byHand.runId)).toMatchObject({
       continued_by: null,
-      verbs: ['attach', 'resume'],
+      verbs: ['attach', 'cancel', 'resume'],
     });
     await stop(on);
     expect(on.upstream.requests).toHaveLength(1);

@@ -237,10 +237,13 @@ describe('a parked run that another one goes on with', () => {
     await last.park();
     world.tools.last('safe').answer('42');
     await world.clock.settle();
-    expect(await last.record()).toMatchObject({ state: 'parked', verbs: ['attach', 'resume'] });
+    expect(await last.record()).toMatchObject({
+      state: 'parked',
+      verbs: ['attach', 'cancel', 'resume'],
+    });
 
     await cancel(world, first);
-    expect(await last.record()).toMatchObject({ verbs: ['attach', 'resume'] });
+    expect(await last.record()).toMatchObject({ verbs: ['attach', 'cancel', 'resume'] });
     await cancel(world, last);
 
     await expectGivenUp(world, last);

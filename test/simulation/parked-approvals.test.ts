@@ -83,7 +83,7 @@ describe('an approval of a parked run', () => {
     expect(await decide(world, ids[2] ?? '', true)).toBe('recorded');
     expect(await decide(world, ids[0] ?? '', false)).toBe('recorded');
     expect((await run.record()).continued_by).toBeNull();
-    expect(await run.record()).toMatchObject({ approvals: [ids[1]], verbs: ['attach'] });
+    expect(await run.record()).toMatchObject({ approvals: [ids[1]], verbs: ['attach', 'cancel'] });
     expect(await decide(world, ids[1] ?? '', true)).toBe('recorded');
     const next = await world.continuationOf(run);
     expect((await outcomes(next)).toSorted()).toEqual([
@@ -146,7 +146,10 @@ describe('an approval of a parked run', () => {
     await run.park();
     expect(await decide(world, ids[0] ?? '', true)).toBe('recorded');
     await world.clock.advance(EXPIRY_MS);
-    expect(await run.record()).toMatchObject({ continued_by: null, verbs: ['attach', 'resume'] });
+    expect(await run.record()).toMatchObject({
+      continued_by: null,
+      verbs: ['attach', 'cancel', 'resume'],
+    });
     expect(world.tools.executions).toEqual([]);
     await world.resume(run);
     await finishTools(world);

@@ -28,7 +28,7 @@ describe('a run under park whose last reader leaves', () => {
       'parked',
     ]);
     const record = await run.record();
-    expect(record).toMatchObject({ state: 'parked', approvals: [id], verbs: ['attach'] });
+    expect(record).toMatchObject({ state: 'parked', approvals: [id], verbs: ['attach', 'cancel'] });
     expect(record.end).toMatchObject({ by: 'client', reason: 'unclaimed' });
     expect(world.clock.pending).toEqual([]);
     await world.expectSound();

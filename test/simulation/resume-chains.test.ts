@@ -47,7 +47,7 @@ describe('a chain of runs', () => {
         state: 'parked',
         continues: runs[at - 1]?.runId ?? null,
         continued_by: runs[at + 1]?.runId ?? null,
-        verbs: at === runs.length - 1 ? ['attach', 'resume'] : ['attach'],
+        verbs: at === runs.length - 1 ? ['attach', 'cancel', 'resume'] : ['attach'],
       });
     }
     expect(world.tools.executions).toHaveLength(3);

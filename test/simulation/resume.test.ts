@@ -180,7 +180,10 @@ describe('a resume that is refused', () => {
     await world.clock.settle();
     await finish(world);
     await other.event('finished');
-    expect(await run.record()).toMatchObject({ continued_by: null, verbs: ['attach', 'resume'] });
+    expect(await run.record()).toMatchObject({
+      continued_by: null,
+      verbs: ['attach', 'cancel', 'resume'],
+    });
     await world.resume(run);
     world.tools.last('danger').answer('gone');
     await world.clock.settle();
