@@ -1,7 +1,5 @@
 import { assign, setup } from 'xstate';
-
-/** What a start wants when the session has a live run. */
-export type BusyStrategy = 'reject' | 'enqueue' | 'interrupt' | 'parallel';
+import type { BusyStrategy } from './vocabulary.ts';
 
 export interface SessionInput {
   /** Runs that wait for the session; one more is refused. */

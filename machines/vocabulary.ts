@@ -46,6 +46,12 @@ export type StopKind = StopCause['kind'];
 /** What happens when the last claim of a live run detaches. */
 export type LivenessPolicy = 'cancel' | 'continue' | 'park';
 
+/**
+ * What to do when the session already has a live run: refuse, wait for it, end it first, or live
+ * beside it.
+ */
+export type BusyStrategy = 'reject' | 'enqueue' | 'interrupt' | 'parallel';
+
 export interface Liveness {
   readonly policy: LivenessPolicy;
   readonly graceMs: number;

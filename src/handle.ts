@@ -3,7 +3,12 @@
  * here and read the journal; they never see a chart.
  */
 
-import type { DetachBecause, Liveness, LivenessPolicy } from '../machines/vocabulary.ts';
+import type {
+  BusyStrategy,
+  DetachBecause,
+  Liveness,
+  LivenessPolicy,
+} from '../machines/vocabulary.ts';
 import type { ChatMessage } from './model.ts';
 import type { ServerStatus, ToolSpec } from './tool.ts';
 import type {
@@ -15,12 +20,6 @@ import type {
   UsageFields,
 } from './journal/events.ts';
 import type { JournalReader } from './journal/reader.ts';
-
-/**
- * What to do when the session already has a live run: refuse, wait for it, end it first, or live
- * beside it.
- */
-export type BusyStrategy = 'reject' | 'enqueue' | 'interrupt' | 'parallel';
 
 export interface StartRun {
   /** Id of a configured agent: its alias, else its name. */
@@ -351,4 +350,4 @@ export interface SupervisorHandle {
   readonly stopped: Promise<ShutdownOutcome>;
 }
 
-export type { DetachBecause, Liveness, LivenessPolicy, ServerStatus };
+export type { BusyStrategy, DetachBecause, Liveness, LivenessPolicy, ServerStatus };

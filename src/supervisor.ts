@@ -7,7 +7,8 @@ import type {
 } from '../machines/shutdown.machine.ts';
 import { shutdownMachine } from '../machines/shutdown.machine.ts';
 import { poolOf } from '../machines/pool.ts';
-import type { BusyStrategy, SessionEmitted } from '../machines/session.machine.ts';
+import type { SessionEmitted } from '../machines/session.machine.ts';
+import type { BusyStrategy } from '../machines/vocabulary.ts';
 import {
   type RejectedBecause,
   type SupervisorEvent,

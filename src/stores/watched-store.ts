@@ -155,10 +155,6 @@ export class WatchedStore implements Store {
     return this.#watch('leases', () => this.#store.release(leases));
   }
 
-  join(owner: string, now: number): Awaitable<number> {
-    return this.#store.join?.(owner, now) ?? 0;
-  }
-
   ping(): Awaitable<void> {
     return this.#store.ping();
   }

@@ -1,5 +1,6 @@
 import type { AnyMachineSnapshot } from 'xstate';
-import { type BusyStrategy, sessionMachine } from '../../machines/session.machine.ts';
+import { sessionMachine } from '../../machines/session.machine.ts';
+import type { BusyStrategy } from '../../machines/vocabulary.ts';
 import type { Fields } from '../../src/testing/paths.ts';
 import { describeModel } from './model-suite.ts';
 import { inShort } from './samples.ts';

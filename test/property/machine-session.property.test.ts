@@ -1,10 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
-import {
-  type BusyStrategy,
-  type SessionEmitted,
-  sessionMachine,
-} from '../../machines/session.machine.ts';
+import { type SessionEmitted, sessionMachine } from '../../machines/session.machine.ts';
+import type { BusyStrategy } from '../../machines/vocabulary.ts';
 import { startDrive } from '../../src/testing/drive.ts';
 
 const QUEUE_MAX = 3;
