@@ -1,7 +1,7 @@
 import type { DoneActorEvent, ErrorActorEvent } from 'xstate';
 import type { ClaimsEvent } from './claims.machine.ts';
 import type { DeadlineReached } from './deadline.ts';
-import type { ToolCallEmitted, ToolCallEvent } from './tool-call.machine.ts';
+import type { ToolCallEmitted, ToolCallEvent } from './tool-call.contract.ts';
 import type {
   Liveness,
   ObligationRef,
@@ -43,7 +43,9 @@ export type RunEvent =
   /** `graceMs` shortens the patience with deaf tools; shutdown needs that. */
   | { type: 'run.stop'; cause: StopCause; graceMs?: number }
   | ClaimsEvent
-  | (Extract<ToolCallEvent, { type: 'approval.decide' }> & { toolCallId: string })
+  | (Extract<ToolCallEvent, { type: 'approval.decide' | 'toolCall.ask' | 'toolCall.retract' }> & {
+      toolCallId: string;
+    })
   | DeadlineReached;
 
 export type RunEmitted =
@@ -88,8 +90,17 @@ export interface ReleaseInput extends RunRef {
 /** The seed's name for a tool call's snapshot as its parent sees it. */
 export interface ToolSnapshot {
   type: `xstate.snapshot.${string}`;
-  snapshot: { hasTag(tag: 'input-required'): boolean; context: { call: ToolCallRequest } };
+  snapshot: {
+    hasTag(tag: 'input-required' | 'gated' | 'closing'): boolean;
+    context: { call: ToolCallRequest };
+  };
 }
+
+/**
+ * How an open call stands: a person is asked whether it may run, or on its behalf while it runs, or its
+ * tool is over and whom it asked is being told. One that is not known runs.
+ */
+export type CallStanding = 'gated' | 'asking' | 'closing';
 
 export type RunSystemEvent = DoneActorEvent | ErrorActorEvent | ToolSnapshot;
 
@@ -99,8 +110,8 @@ export interface RunContext extends RunInput {
   readonly queued: readonly ToolCallRequest[];
   /** Calls that are children of this actor. */
   readonly open: readonly ToolCallRequest[];
-  /** Ids of the open calls that wait for a person. */
-  readonly waiting: readonly string[];
+  /** By the ids of open calls. */
+  readonly standing: Readonly<Record<string, CallStanding>>;
   /** Whether the caller must answer calls of this turn itself. */
   readonly callerOwes: boolean;
   readonly work: OwnWork;

@@ -29,7 +29,8 @@ import { acting, preparing, turning } from './run.step.ts';
  *     is a note and changes nothing (INV-35, INV-47).
  * R5. What was taken is released whatever happened before, and the run ends even if that hangs
  *     (INV-48, INV-49).
- * R6. Waiting for a person suspends the step's clock; the total goes on.
+ * R6. Waiting for a person suspends the step's clock; the total goes on unless it is configured to wait
+ *     too.
  * R7. Every call the model asked for is told as ended, begun or not (INV-37, INV-38); those that the
  *     caller executes are the caller's to end.
  * R8. Tool calls run side by side up to `parallelToolsMax`; the next turn waits for all of them.
@@ -50,7 +51,7 @@ export const runMachine = runSetup.createMachine({
     turn: turnBefore(input),
     queued: [],
     open: [],
-    waiting: [],
+    standing: {},
     callerOwes: false,
     work: 'none',
     cause: null,

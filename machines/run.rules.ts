@@ -1,4 +1,10 @@
-import type { RunContext, RunEmitted, RunInput, ToolSnapshot } from './run.contract.ts';
+import type {
+  CallStanding,
+  RunContext,
+  RunEmitted,
+  RunInput,
+  ToolSnapshot,
+} from './run.contract.ts';
 import type { TurnOutput } from './turn.machine.ts';
 import type {
   Failure,
@@ -40,9 +46,10 @@ export function stepMs(limits: RunLimits): number {
 }
 
 export function obligationsOf(context: RunContext): number {
-  const notices = context.open.filter(
-    (call) => call.executor === 'mcp' && !context.waiting.includes(call.id),
-  ).length;
+  const notices = context.open.filter(({ executor, id }) => {
+    const standing = context.standing[id];
+    return executor === 'mcp' && standing !== 'gated' && standing !== 'closing';
+  }).length;
   return context.open.length + notices + (context.work === 'none' ? 0 : 1);
 }
 
@@ -52,14 +59,31 @@ export function workRef(context: RunContext): ObligationRef {
     : { what: 'model', id: `turn-${context.turn}` };
 }
 
-export function waitingAfter(
-  waiting: readonly string[],
+/** Some call waits for a person. */
+export const hasWaiting = ({ standing }: RunContext): boolean =>
+  Object.values(standing).some((how) => how !== 'closing');
+
+/** Only what has not begun can go on in another process. */
+export const areGated = ({ open, standing }: RunContext): boolean =>
+  open.every(({ id }) => standing[id] === 'gated');
+
+export function standingAfter(
+  standing: RunContext['standing'],
   { snapshot }: ToolSnapshot,
-): readonly string[] {
+): RunContext['standing'] {
+  const how = standingOf(snapshot);
   const { id } = snapshot.context.call;
-  const others = waiting.filter((other) => other !== id);
-  return snapshot.hasTag('input-required') ? [...others, id] : others;
+  return how === undefined ? without(standing, id) : { ...standing, [id]: how };
 }
+
+function standingOf(snapshot: ToolSnapshot['snapshot']): CallStanding | undefined {
+  if (snapshot.hasTag('gated')) return 'gated';
+  if (snapshot.hasTag('input-required')) return 'asking';
+  return snapshot.hasTag('closing') ? 'closing' : undefined;
+}
+
+export const without = (standing: RunContext['standing'], gone: string): RunContext['standing'] =>
+  Object.fromEntries(Object.entries(standing).filter(([id]) => id !== gone));
 
 export function endedUnrun(
   call: ToolCallRequest,

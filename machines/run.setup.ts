@@ -17,12 +17,15 @@ import type {
   ToolSnapshot,
 } from './run.contract.ts';
 import {
+  areGated,
   callsOf,
   causeOf,
   CRASHED,
   endedUnrun,
+  hasWaiting,
   obligationsOf,
-  waitingAfter,
+  standingAfter,
+  without,
   workRef,
 } from './run.rules.ts';
 import { toolCallMachine } from './tool-call.machine.ts';
@@ -92,8 +95,8 @@ export const runSetup = setup({
     noteCause: assign({
       notes: ({ context }, params: { cause: StopCause }) => [...context.notes, params.cause.kind],
     }),
-    keepWaiting: assign({
-      waiting: ({ context }, params: ToolSnapshot) => waitingAfter(context.waiting, params),
+    keepStanding: assign({
+      standing: ({ context }, params: ToolSnapshot) => standingAfter(context.standing, params),
     }),
     loseStore: assign({ settled: false }),
     keepParking: assign({
@@ -118,8 +121,7 @@ export const runSetup = setup({
     heedsClaims: ({ context }) => !context.claimsDecided,
     hasTurnsLeft: ({ context }) => context.turn < context.limits.turnsMax,
     /** What nobody but a person holds up can go on in another process. */
-    mustPark: ({ context }) =>
-      context.parking !== null && context.open.every(({ id }) => context.waiting.includes(id)),
+    mustPark: ({ context }) => context.parking !== null && areGated(context),
     /** A turn whose calls the caller executes is a normal end. */
     mustParkBeforeCalls: ({ context }, params: { output: TurnOutput }) =>
       context.parking !== null &&
@@ -128,8 +130,8 @@ export const runSetup = setup({
     parksInstead: ({ context }, params: { cause: StopCause }) =>
       params.cause.kind === 'shutdown' && context.liveness.policy === 'park',
     hasResumedCalls: ({ context }) => (context.resume?.calls.length ?? 0) > 0,
-    hasWaiting: ({ context }) => context.waiting.length > 0,
-    isNobodyAsked: ({ context }) => context.waiting.length === 0,
+    hasWaiting: ({ context }) => hasWaiting(context),
+    isNobodyAsked: ({ context }) => !hasWaiting(context),
     areCallsDone: ({ context }) => context.open.length === 0 && context.queued.length === 0,
     callerMustAnswer: ({ context }) =>
       context.open.length === 0 && context.queued.length === 0 && context.callerOwes,
@@ -163,7 +165,7 @@ export const toClaims = runSetup.sendTo('claims', ({ event }) => event as Claims
 
 export const toToolCall = runSetup.sendTo(
   ({ event }) => toolActorId({ id: (event as { toolCallId: string }).toolCallId }) as never,
-  ({ event }) => event as Extract<RunEvent, { type: 'approval.decide' }> as never,
+  ({ event }) => event as Extract<RunEvent, { toolCallId: string }> as never,
 );
 
 /** Begins as many queued calls as there are places; the rest wait. A run that is to park begins none. */
@@ -191,7 +193,7 @@ export const reapTool = runSetup.enqueueActions(({ context, event, enqueue }) =>
   const gone = context.open.find((call) => toolActorId(call) === actorId);
   enqueue.assign({
     open: context.open.filter((call) => call !== gone),
-    waiting: context.waiting.filter((id) => id !== gone?.id),
+    standing: without(context.standing, gone?.id ?? ''),
   });
 });
 
@@ -216,7 +218,7 @@ export const stopTools = runSetup.enqueueActions(({ context, enqueue }) => {
 /** Calls that wait for a person go on elsewhere, so nothing is told of their end. */
 export const dropTools = runSetup.enqueueActions(({ context, enqueue }) => {
   for (const call of context.open) enqueue.stopChild(toolActorId(call) as never);
-  enqueue.assign({ open: [], waiting: [], queued: [] });
+  enqueue.assign({ open: [], standing: {}, queued: [] });
 });
 
 /** Calls that had no place yet are closed without having begun (INV-18, INV-37). */
@@ -236,8 +238,14 @@ export const tellWork = (
     if (type !== 'obligation.asked') enqueue.assign({ work: 'none' });
   });
 
-export const pauseStep = runSetup.sendTo('step', { type: 'deadline.pause' });
-export const resumeStep = runSetup.sendTo('step', { type: 'deadline.resume' });
+type ClockCommand = 'deadline.pause' | 'deadline.resume';
+
+/** A person is asked, or no more: the step's clock heeds it, and the total's where that is configured. */
+export const tellClocks = (type: ClockCommand) =>
+  runSetup.enqueueActions(({ context, enqueue }) => {
+    enqueue.sendTo('step' as never, { type } as never);
+    if (context.limits.totalPauses) enqueue.sendTo('total' as never, { type } as never);
+  });
 
 /** The calls that a parked run left without a result. */
 export const keepResumed = {

@@ -8,11 +8,10 @@ import {
   keepCallsOf,
   keepResumed,
   outputOf,
-  pauseStep,
   reapTool,
-  resumeStep,
   runSetup,
   stopWith,
+  tellClocks,
   tellCrashed,
   toToolCall,
   workDone,
@@ -133,9 +132,17 @@ export const acting = runSetup.createStateConfig({
       actions: [tellCrashed, reapTool, beginTools],
     },
     'xstate.snapshot.*': {
-      actions: [{ type: 'keepWaiting', params: ({ event }) => event }],
+      actions: [{ type: 'keepStanding', params: ({ event }) => event }],
     },
     'approval.decide': {
+      guard: { type: 'isOpen', params: ({ event }) => event },
+      actions: [toToolCall],
+    },
+    'toolCall.ask': {
+      guard: { type: 'isOpen', params: ({ event }) => event },
+      actions: [toToolCall],
+    },
+    'toolCall.retract': {
       guard: { type: 'isOpen', params: ({ event }) => event },
       actions: [toToolCall],
     },
@@ -154,8 +161,8 @@ export const acting = runSetup.createStateConfig({
     executing: { always: { guard: 'hasWaiting', target: 'awaitingPerson' } },
     awaitingPerson: {
       tags: ['input-required'],
-      entry: [pauseStep],
-      exit: [resumeStep],
+      entry: [tellClocks('deadline.pause')],
+      exit: [tellClocks('deadline.resume')],
       always: { guard: 'isNobodyAsked', target: 'executing' },
     },
   },

@@ -65,12 +65,22 @@ export interface Observer {
 
 export type DetachBecause = 'released' | 'expired' | 'displaced';
 
-/** Why a call waits for a person. */
+/** Why a person is asked. */
 export type ApprovalOrigin =
   | { readonly kind: 'config_gate'; readonly matchedPattern: string }
-  | { readonly kind: 'agent_requested'; readonly reason: string; readonly agentName: string };
+  | { readonly kind: 'agent_requested'; readonly reason: string; readonly agentName: string }
+  /** An MCP server asks while it executes the call; `schema` is the JSON Schema of the answer. */
+  | {
+      readonly kind: 'elicitation';
+      readonly server: string;
+      readonly message: string;
+      readonly schema: Readonly<Record<string, unknown>>;
+    };
 
-/** The way an approval reaches a person. Only `conversational` is built; `webhook` is the seam. */
+/**
+ * The way an approval reaches a person: `conversational` waits for a decision from the inbox,
+ * `webhook` asks an address, whose answer is the decision.
+ */
 export type ApprovalRoute = 'conversational' | 'webhook';
 
 export interface ApprovalRequest {
@@ -80,17 +90,46 @@ export interface ApprovalRequest {
   readonly origin: ApprovalOrigin;
   readonly route: ApprovalRoute;
   readonly timeoutMs: number;
+  /** A reminder is told each time that so much of the wait has passed; 0: none. */
+  readonly reminderMs: number;
   /** `sha256:HEX` of the canonical arguments: what was approved is these arguments and no others. */
   readonly argumentsDigest: string;
   /** It was asked for by a run that parked, and decided while nobody had the run in memory. */
   readonly decided?: ApprovalOutcome;
+  /** It was asked for by a run that parked, and is asked again for what is left of its time. */
+  readonly remainingMs?: number;
+  /** The approver of that decision has approved the like of it for the whole session. */
+  readonly grantedBy?: string;
 }
 
+/** What a person, or who answers for one, said. Everything in it is JSON. */
+export interface Decision {
+  readonly approved: boolean;
+  readonly reason?: string;
+  /** Who decided, as far as that is known: a name from a trusted header, of a key, or `webhook`. */
+  readonly by?: string;
+  /** Approves the like of it for the rest of the session. */
+  readonly grant?: 'session';
+  /** The arguments that the approver wants instead. */
+  readonly arguments?: Readonly<Record<string, unknown>>;
+  /** The answer to an elicitation. */
+  readonly content?: Readonly<Record<string, unknown>>;
+}
+
+interface Signed {
+  /** It came with the signature of a webhook's decisions, and not as the answer of one. */
+  readonly signed?: true;
+}
+
+/** Why an approval is moot: the run stops, or the call that asked is over or takes its question back. */
+export type WithdrawCause = StopCause | { readonly kind: 'call_over' };
+
 export type ApprovalOutcome =
-  | { readonly kind: 'approved'; readonly reason?: string }
-  | { readonly kind: 'denied'; readonly reason?: string }
+  | ({ readonly kind: 'approved'; readonly grantedBy?: string } & Signed &
+      Omit<Decision, 'approved'>)
+  | ({ readonly kind: 'denied' } & Signed & Pick<Decision, 'reason' | 'by'>)
   | { readonly kind: 'timed_out'; readonly waitedMs: number }
-  | { readonly kind: 'cancelled'; readonly cause: StopCause }
+  | { readonly kind: 'cancelled'; readonly cause: WithdrawCause }
   | { readonly kind: 'errored'; readonly message: string };
 
 /** One use of a tool, as the model asked for it. The arguments stay outside the charts. */
@@ -106,6 +145,8 @@ export interface ToolCallRequest {
   readonly timeoutMs: number;
   /** Present when a person must approve it first. */
   readonly approval?: ApprovalRequest;
+  /** The rule that forbids it, whoever might approve; as it is in the configuration. */
+  readonly forbiddenBy?: string;
 }
 
 /** How a tool call ended. `unknown` says the effect may or may not have happened. */
@@ -140,6 +181,8 @@ export interface RunLimits {
   readonly stepAllowanceMs: number;
   readonly totalMs: number;
   readonly toolStopGraceMs: number;
+  /** Whether the total's clock stands still, too, while a person is asked. */
+  readonly totalPauses: boolean;
   readonly releaseMs: number;
   /** How long a run that is asked to park may take to its next checkpoint. */
   readonly parkMs: number;

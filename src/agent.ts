@@ -2,6 +2,7 @@ import type { RunLimits } from '../machines/vocabulary.ts';
 import type { ModelProvider } from './model.ts';
 import type { ToolSource } from './tool.ts';
 import type { AgentSummary, AgentTools } from './handle.ts';
+import type { ApprovalPolicy } from './hitl/policy.ts';
 import type { Gate } from './hitl/gate.ts';
 
 /** An agent ready to run: its model, its tools, its limits and its gate. */
@@ -13,7 +14,8 @@ export interface Agent {
   /** What executes its tools: an MCP server is told of a stop by a notice of its own. */
   readonly executor: 'mcp' | 'local';
   readonly gate: Gate;
-  readonly approvalTimeoutMs: number;
+  /** How people are asked; absent: nobody is, and what the gate holds back cannot run. */
+  readonly approvals?: ApprovalPolicy;
   readonly limits: RunLimits;
   /** Bound of one execution of the tool, in milliseconds; 0 leaves it to the step. */
   readonly toolTimeoutMs: (toolName: string) => number;

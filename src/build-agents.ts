@@ -2,10 +2,12 @@ import type { RunLimits } from '../machines/vocabulary.ts';
 import type { ModelProvider } from './model.ts';
 import type { Agent } from './agent.ts';
 import type { Clock } from './clock.ts';
-import type { AgentConfig, Config, LlmConfig } from './config/config.ts';
+import type { AgentConfig, Config, HitlConfig, LlmConfig } from './config/config.ts';
 import type { AgentSummary, AgentTools } from './handle.ts';
 import { createGate } from './hitl/gate.ts';
 import { compileGlob } from './hitl/glob.ts';
+import type { ApprovalPolicy } from './hitl/policy.ts';
+import { createWebhookChannel } from './hitl/webhook/channel.ts';
 import { ATTEMPTS_MAX, PARK_MS, RELEASE_STEP_MS, TURNS_BEYOND_DEPTH } from './limits.ts';
 import type { Log } from './log.ts';
 import { compileToolFilter } from './mcp/filter.ts';
@@ -15,6 +17,7 @@ import { type McpServerConfig, summarizeServer } from './mcp/server-config.ts';
 import { createToolSource } from './mcp/tool-source.ts';
 import { createDemoProvider } from './providers/demo.ts';
 import { createOpenAiProvider } from './providers/openai.ts';
+import type { Redact } from './redact-secrets.ts';
 
 export interface BuildDeps {
   readonly config: Config;
@@ -22,6 +25,8 @@ export interface BuildDeps {
   readonly ports: McpPorts;
   readonly clock: Clock;
   readonly log: Log;
+  /** Keeps the secrets of the configuration out of what is kept or shown. */
+  readonly redact: Redact;
 }
 
 /** The configured agents, ready to run. Connects nothing yet. */
@@ -39,8 +44,8 @@ function buildAgent(agent: AgentConfig, deps: BuildDeps): Agent {
     model,
     tools: toolSourceOf(agent, agent.mcp.servers, deps),
     executor: 'mcp',
-    gate: createGate({ requireApproval: hitl?.requireApproval ?? [] }),
-    approvalTimeoutMs: hitl?.route.timeoutMs ?? 0,
+    gate: createGate(hitl ?? { requireApproval: [] }),
+    ...(hitl && { approvals: approvalsOf(agent, hitl, deps) }),
     limits: limitsOf(agent, config),
     canPark: true,
     isIdempotent: idempotency(config),
@@ -48,6 +53,27 @@ function buildAgent(agent: AgentConfig, deps: BuildDeps): Agent {
     allowsClientTool: compileToolFilter(agent.clientToolFilter),
     listTools: (requestHeaders, signal) => listTools(agent, deps, { requestHeaders, signal }),
   };
+}
+
+function approvalsOf(
+  { name }: AgentConfig,
+  hitl: HitlConfig,
+  { config, clock, log, redact }: BuildDeps,
+): ApprovalPolicy {
+  const { route } = hitl;
+  const policy = {
+    route: route.mode,
+    timeoutMs: route.timeoutMs,
+    reminderMs: hitl.reminderMs,
+    allowsGrants: hitl.allowSessionGrants,
+    allowsEdits: hitl.allowArgumentEdits,
+    patterns: [...hitl.rules.flatMap(({ tools }) => tools), ...hitl.requireApproval],
+    offersRequests: true,
+    agentName: name,
+  };
+  if (route.mode === 'conversational') return policy;
+  const { webhookSigning: signing } = config;
+  return { ...policy, channel: createWebhookChannel({ route, signing, clock, log, redact }) };
 }
 
 function buildModel(
@@ -97,6 +123,7 @@ function limitsOf(agent: AgentConfig, { timeouts, parallelToolsMax }: Config): R
     stepMs: timeouts.stepMs,
     stepAllowanceMs: timeouts.stepAllowanceMs,
     totalMs: timeouts.totalMs,
+    totalPauses: agent.hitl?.pauseTotal ?? false,
     toolStopGraceMs: timeouts.toolStopGraceMs,
     releaseMs: RELEASE_STEP_MS,
     parkMs: PARK_MS,

@@ -13,6 +13,8 @@ import {
   FLUSH_MS,
   QUEUE_MAX,
 } from './limits.ts';
+import { Grants } from './hitl/grants.ts';
+import { Withdrawals } from './hitl/withdrawals.ts';
 import type { Log } from './log.ts';
 import { MCP_LIMITS } from './mcp/limits.ts';
 import { createMcpPorts, type McpConnections, type McpPorts } from './mcp/ports.ts';
@@ -20,9 +22,11 @@ import type { Store } from './stores/store.ts';
 import { WatchedStore } from './stores/watched-store.ts';
 import type { RunScope } from './ports/run-scope.ts';
 import { watchOthers } from './other-processes.ts';
+import { type ParkedExpiry, startParkedExpiry } from './parked-expiry.ts';
 import { type ParkPolicy, startRecovery } from './recovery.ts';
 import type { Redact } from './redact-secrets.ts';
 import { type Retention, type RetentionLimits, startRetention } from './retention.ts';
+import { tenantOfKey } from './session-key.ts';
 import { Supervisor } from './supervisor-handle.ts';
 import { SupervisorSystem } from './supervisor.ts';
 
@@ -59,6 +63,7 @@ export function compose(options: ComposeOptions): Supervisor {
       log.info('The store takes writes again');
       recovery.retry();
     },
+    onExpiring: () => expiry.look(),
   });
   const others = watchOthers({
     // Which is asked for what its engine can do.
@@ -66,7 +71,10 @@ export function compose(options: ComposeOptions): Supervisor {
     ownerId,
     clock,
     log,
-    onChange: () => recovery.look(),
+    onChange: () => {
+      recovery.look();
+      expiry.look();
+    },
   });
   const journal = createJournal({ store, clock, ownerId, log });
   const ports = createMcpPorts({
@@ -75,9 +83,16 @@ export function compose(options: ComposeOptions): Supervisor {
     limits: { ...MCP_LIMITS, connectMs: options.mcpConnectMs },
     version: packageVersion(),
   });
+  const withdrawals = new Withdrawals({
+    channelOf: (id) => agents.find(({ summary }) => summary.id === id)?.approvals?.channel,
+    clock,
+    log,
+  });
   const system: SupervisorSystem = new SupervisorSystem({
     journal,
     mcp: ports,
+    grants: new Grants({ index: journal.index, log }),
+    withdrawals,
     clock,
     ids,
     log,
@@ -98,8 +113,9 @@ export function compose(options: ComposeOptions): Supervisor {
   const letGo = async () => {
     others.stop();
     recovery.stop();
+    expiry.stop();
     await retention.stop();
-    await flush({ system, journal, store, clock });
+    await Promise.all([withdrawals.settled(), flush({ system, journal, store, clock })]);
   };
   const agents = options.agents({ connections: system.connections, ports });
   const supervisor = Supervisor.create({
@@ -125,8 +141,18 @@ export function compose(options: ComposeOptions): Supervisor {
     isLive: (runId) => system.scopes.get(runId) !== undefined,
     recover: options.recover,
     isIdempotent: (agent, tool) => isIdempotent(agents, agent, tool),
+    withdraw: (withdrawal) => withdrawals.send(withdrawal),
     resume: (runId, tenant) => supervisor.resumeOfTenant(runId, tenant),
     park: options.park,
+  });
+  const expiry: ParkedExpiry = startParkedExpiry({
+    journal,
+    clock,
+    log,
+    bringBack: (run) => recovery.bringBack(run),
+    withdrawals,
+    onClosed: ({ decisionId, sessionId }) =>
+      system.desk.changed({ decisionId, tenant: tenantOfKey(sessionId) }),
   });
   const retention: Retention = startRetention({
     store,

@@ -7,6 +7,7 @@ import { DEFAULTS } from './config/defaults.ts';
 import type { SupervisorHandle } from './handle.ts';
 import { createGate } from './hitl/gate.ts';
 import { compileGlob } from './hitl/glob.ts';
+import type { ApprovalPolicy } from './hitl/policy.ts';
 import { randomIds } from './ids.ts';
 import { ATTEMPTS_MAX, PARK_MS, RELEASE_STEP_MS, RUNS_MAX, TURNS_BEYOND_DEPTH } from './limits.ts';
 import { createLog } from './log.ts';
@@ -53,15 +54,18 @@ function toAgent(definition: AgentDefinition, createdAtMs: number): Agent {
       createdAtMs,
       hidden: false,
       allowsClientTools: true,
-      asksPeople: (definition.requireApproval ?? []).length > 0,
+      asksPeople: asksPeople(definition),
       mcpServers: [],
     },
     systemPrompt,
     model,
     tools: definition.toolSource ?? fixedTools(tools),
     executor: 'local',
-    gate: createGate({ requireApproval: definition.requireApproval ?? [] }),
-    approvalTimeoutMs: definition.approvalTimeoutMs ?? DEFAULTS.approvalSecs * 1_000,
+    gate: createGate({
+      rules: definition.approvalRules ?? [],
+      requireApproval: definition.requireApproval ?? [],
+    }),
+    approvals: approvalsOf(definition),
     limits: { ...LIMITS, ...definition.limits },
     canPark: definition.canPark ?? true,
     isIdempotent: idempotency(definition.idempotentTools ?? []),
@@ -70,6 +74,31 @@ function toAgent(definition: AgentDefinition, createdAtMs: number): Agent {
     listTools: () => Promise.resolve({}),
   };
 }
+
+function approvalsOf(definition: AgentDefinition): ApprovalPolicy {
+  const { approvalChannel: channel } = definition;
+  return {
+    route: channel === undefined ? 'conversational' : 'webhook',
+    ...(channel !== undefined && { channel }),
+    timeoutMs: definition.approvalTimeoutMs ?? DEFAULTS.approvalSecs * 1_000,
+    reminderMs: definition.approvalReminderMs ?? 0,
+    allowsGrants: definition.allowSessionGrants ?? false,
+    allowsEdits: definition.allowArgumentEdits ?? false,
+    patterns: [
+      ...(definition.approvalRules ?? []).flatMap(({ tools }) => tools),
+      ...(definition.requireApproval ?? []),
+    ],
+    offersRequests: definition.offerRequestApproval ?? false,
+    agentName: definition.id,
+  };
+}
+
+/** Whether somebody who reads along may have to answer. */
+const asksPeople = (definition: AgentDefinition): boolean =>
+  definition.approvalChannel === undefined &&
+  ((definition.requireApproval ?? []).length > 0 ||
+    (definition.approvalRules ?? []).some(({ effect }) => effect === 'approve') ||
+    definition.offerRequestApproval === true);
 
 /** Tools that are always there: nothing is connected and nothing has to be given back. */
 const fixedTools = (tools: readonly Tool[]): ToolSource => ({
@@ -91,6 +120,7 @@ const LIMITS: RunLimits = {
   stepMs: DEFAULTS.stepSecs * 1_000,
   stepAllowanceMs: DEFAULTS.stepAllowanceSecs * 1_000,
   totalMs: DEFAULTS.totalSecs * 1_000,
+  totalPauses: false,
   toolStopGraceMs: DEFAULTS.toolStopGraceSecs * 1_000,
   releaseMs: RELEASE_STEP_MS,
   parkMs: PARK_MS,

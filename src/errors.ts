@@ -82,6 +82,22 @@ export class RunStateError extends SupervisorError {
   override readonly name = 'RunStateError';
 }
 
+/**
+ * The approval does not allow what the decision asks for; it stays as it is. The code says why:
+ * `edits_not_allowed`, `grants_not_allowed`, `content_not_allowed`, `invalid_content`,
+ * `arguments_forbidden`.
+ */
+export class DecisionRefusedError extends SupervisorError {
+  override readonly name = 'DecisionRefusedError';
+  /** The field of the decision that is wrong: `arguments`, `grant` or `content`. */
+  readonly field: string;
+
+  constructor(code: string, message: string, field: string) {
+    super(code, message);
+    this.field = field;
+  }
+}
+
 /** The key was used before for a start that asked for something else. */
 export class IdempotencyKeyReusedError extends SupervisorError {
   override readonly name = 'IdempotencyKeyReusedError';

@@ -1,7 +1,8 @@
 import type { AnyActorRef, EventObject, InspectionEvent } from 'xstate';
 import { type RunFact, recordFact } from './facts/run-facts.ts';
 import type { Log } from './log.ts';
-import type { RunScope, RunScopes } from './ports/run-scope.ts';
+import type { RunScope } from './ports/run-scope.ts';
+import type { RunScopes } from './ports/run-scopes.ts';
 import type { GuardNotes } from './transitions/guard-notes.ts';
 import { ActorTrace, chartOf, isOfChart } from './transitions/trace.ts';
 

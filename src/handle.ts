@@ -4,15 +4,23 @@
  */
 
 import type {
+  ApprovalRoute,
   BusyStrategy,
+  Decision,
   DetachBecause,
   Liveness,
   LivenessPolicy,
 } from '../machines/vocabulary.ts';
+import type {
+  ApprovalFilter,
+  ApprovalItem,
+  ApprovalWatcher,
+  DecisionAnswer,
+  DecisionCommand,
+} from './approval-item.ts';
 import type { ChatMessage } from './model.ts';
 import type { ServerStatus, ToolSpec } from './tool.ts';
 import type {
-  ApprovalOriginFields,
   CancelReason,
   EndFields,
   LivenessFields,
@@ -95,27 +103,7 @@ export interface SessionRecord {
   readonly last_seq: number;
 }
 
-/** One line of the approvals inbox. */
-export interface ApprovalItem {
-  readonly decision_id: string;
-  readonly run_id: string;
-  readonly session_id: string;
-  readonly agent: string;
-  readonly tool_name: string;
-  readonly tool_call_id: string;
-  readonly arguments: unknown;
-  readonly arguments_digest: string;
-  readonly origin: ApprovalOriginFields;
-  readonly requested_at: number;
-  readonly expires_at: number;
-  readonly state: 'pending' | 'approved' | 'denied' | 'timed_out';
-  /** The run waits parked, and goes on when its last approval is decided. */
-  readonly parked: boolean;
-}
-
-export interface ApprovalListQuery extends PageQuery {
-  readonly state?: 'pending';
-}
+export interface ApprovalListQuery extends PageQuery, ApprovalFilter {}
 
 /** Why a run is in the state it is in. */
 export interface Explanation {
@@ -151,13 +139,6 @@ export interface ExplainedStep {
   readonly seq: number | null;
   readonly text: string;
   readonly detail: Readonly<Record<string, unknown>>;
-}
-
-export type DecisionAnswer = 'recorded' | 'repeated' | 'unknown';
-
-export interface Decision {
-  readonly approved: boolean;
-  readonly reason?: string;
 }
 
 export interface AgentSummary {
@@ -308,8 +289,12 @@ export interface SupervisorHandle {
    * that no other goes on with: it is given up, and nobody can approve or resume it any more.
    */
   cancel(runId: string, options: { readonly message?: string }): Promise<RunRecord | undefined>;
-  /** Resolves when the decision is durable, or says why there is none to take. */
-  decide(decisionId: string, decision: Decision): Promise<DecisionAnswer>;
+  /**
+   * Resolves when the decision is durable, or says why there is none to take. Rejects with
+   * `DecisionRefusedError` for what the approval does not allow (an edit, a grant, content that its
+   * schema refuses), which changes nothing, and with `StoreUnavailableError`.
+   */
+  decide(decisionId: string, decision: DecisionCommand): Promise<DecisionAnswer>;
   /** Adds a claim to a live run; false when the run has ended or is not known. */
   claim(runId: string, observerId: string): boolean;
   /**
@@ -331,6 +316,12 @@ export interface SupervisorHandle {
   listSessions(query: PageQuery): Promise<Page<SessionRecord>>;
   /** Approvals of live and of parked runs. */
   listApprovals(query: ApprovalListQuery): Promise<Page<ApprovalItem>>;
+  /**
+   * Tells of approvals until the answer is called. Resolves when the watcher has been told of each that
+   * matches now. Changes of an approval come in order. Whoever watches those that are pending hears, too,
+   * when one is not any more.
+   */
+  watchApprovals(filter: ApprovalFilter, watcher: ApprovalWatcher): Promise<() => void>;
   /** Undefined for a run nobody knows. */
   explain(runId: string): Promise<Explanation | undefined>;
   /** The run's charts with what is, or at an entry was, active. Undefined for a run nobody knows. */
@@ -350,4 +341,12 @@ export interface SupervisorHandle {
   readonly stopped: Promise<ShutdownOutcome>;
 }
 
-export type { BusyStrategy, DetachBecause, Liveness, LivenessPolicy, ServerStatus };
+export type {
+  ApprovalRoute,
+  BusyStrategy,
+  Decision,
+  DetachBecause,
+  Liveness,
+  LivenessPolicy,
+  ServerStatus,
+};

@@ -12,7 +12,9 @@ const HTTP_LIMITS = {
 } as const;
 
 /** What the HTTP side is told, from what the server was told. */
-export function httpConfigOf({ server, liveness, onBusy, auth }: Config): HttpConfig {
+export function httpConfigOf(config: Config): HttpConfig {
+  const { server, liveness, onBusy, auth, webhookSigning } = config;
+  const { deciderHeader } = server;
   return {
     host: server.host,
     port: server.port,
@@ -27,6 +29,8 @@ export function httpConfigOf({ server, liveness, onBusy, auth }: Config): HttpCo
     onBusy: onBusy.chat,
     headless: { liveness: liveness.headless, onBusy: onBusy.headless },
     ...(auth === undefined ? {} : { auth }),
+    ...(webhookSigning === undefined ? {} : { webhookSigning }),
+    ...(deciderHeader === undefined ? {} : { deciderHeader }),
     sseBufferBytesMax: bufferBytes(server.streamingBufferSize),
     ...HTTP_LIMITS,
   };

@@ -1,6 +1,8 @@
 /** The public surface of `runwarden`. Naming something here makes it public. */
 
 export type {
+  ApprovalOrigin,
+  ApprovalRoute,
   Failure,
   Liveness,
   LivenessPolicy,
@@ -17,6 +19,8 @@ export {
   type ToolCall,
 } from './model.ts';
 export {
+  type Elicitation,
+  type ElicitationAnswer,
   type Tool,
   type ToolContext,
   type ToolProgress,
@@ -29,6 +33,7 @@ export { loadConfig } from './config/load.ts';
 export { createSupervisor } from './create-supervisor.ts';
 export {
   AgentNotFoundError,
+  DecisionRefusedError,
   IdempotencyKeyReusedError,
   PolicyUnsupportedError,
   RunNotFoundError,
@@ -47,11 +52,17 @@ export {
   type TurnGenerator,
 } from './providers/generator.ts';
 export type {
+  ApprovalFilter,
   ApprovalItem,
+  ApprovalState,
+  ApprovalWatcher,
+  DecisionAnswer,
+  DecisionCommand,
+} from './approval-item.ts';
+export type {
   ApprovalListQuery,
   BusyStrategy,
   Decision,
-  DecisionAnswer,
   Explanation,
   Page,
   PageQuery,
@@ -68,8 +79,20 @@ export type {
   SupervisorHandle,
   TenantLimits,
 } from './handle.ts';
+export type {
+  WebhookAnswer,
+  WebhookChannel,
+  WebhookContext,
+  WebhookQuestion,
+} from './hitl/channel.ts';
+export type { ApprovalRule, JsonScalar, RuleCondition } from './hitl/rules.ts';
 export { type Ids, randomIds } from './ids.ts';
-export type { Envelope, JournalEvent, TerminalEvent } from './journal/events.ts';
+export type {
+  ApprovalOriginFields,
+  Envelope,
+  JournalEvent,
+  TerminalEvent,
+} from './journal/events.ts';
 export { checkJournal, type Violation } from './journal/invariants.ts';
 export type { Follower, JournalReader, JournalSink, StoredEntry } from './journal/reader.ts';
 export { createOpenAiProvider, type OpenAiOptions } from './providers/openai.ts';

@@ -1,7 +1,8 @@
 import type { Clock } from './clock.ts';
 import type { RunRecord } from './handle.ts';
 import type { Journal } from './journal/journal.ts';
-import type { StoredRun } from './stores/store.ts';
+import { routeOf } from './ports/park-run.ts';
+import type { StoredApproval, StoredRun } from './stores/store.ts';
 
 const PAGE_RUNS = 200;
 
@@ -17,7 +18,8 @@ export interface ParkedRunsDeps {
 
 /**
  * The parked runs that are to come back without being asked for, newest first. Those parked by hand
- * and those that wait for a person are passed over. Rejects as the journal does.
+ * and those that wait for a person are passed over; a webhook is asked again, so it keeps no run from
+ * coming back. Rejects as the journal does.
  */
 export async function* parkedRuns(deps: ParkedRunsDeps): AsyncGenerator<StoredRun> {
   let before: string | undefined;
@@ -40,14 +42,15 @@ export async function comesBack(
 ): Promise<boolean> {
   const approvals = await journal.index.listApprovals({ runId, limit: APPROVALS_MAX });
   const now = clock.now();
-  const isOpen = approvals.some(
-    ({ outcome, expiresAt }) => outcome === undefined && expiresAt > now,
-  );
-  if (isOpen) return false;
-  // Somebody has decided, and the process ended before the run could go on.
-  const isDecided = approvals.length > 0 && approvals.every(({ outcome }) => outcome !== undefined);
-  return isDecided || park.resumeOnStart || (recover === 'resume' && wasLost(record));
+  const open = approvals.filter((approval) => isOpen(approval, now));
+  if (open.some(({ record }) => routeOf(record) === 'conversational')) return false;
+  // The last one was decided, or has expired, and the process ended before the run could go on.
+  const isOver = approvals.length > 0 && open.length === 0;
+  return isOver || park.resumeOnStart || (recover === 'resume' && wasLost(record));
 }
+
+const isOpen = ({ outcome, expiresAt }: StoredApproval, now: number): boolean =>
+  outcome === undefined && expiresAt > now;
 
 /** It was to be brought back as soon as it was found, and the process that found it ended too. */
 const wasLost = (record: string): boolean =>

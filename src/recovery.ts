@@ -31,6 +31,7 @@ export interface RecoveryDeps {
   /** Whether this process has the run. */
   readonly isLive: (runId: string) => boolean;
   readonly recover: LostRunDeps['recover'];
+  readonly withdraw: LostRunDeps['withdraw'];
   readonly isIdempotent: LostRunDeps['isIdempotent'];
   readonly resume: ResumerDeps['resume'];
   readonly park: ParkPolicy;
@@ -48,6 +49,8 @@ export interface Recovery {
   add(runId: string): void;
   /** Whether a run of this process is over and has no end in the store yet. */
   has(runId: string): boolean;
+  /** Resumes a parked run when it is its turn; one that does not come back stays parked. */
+  bringBack(run: Pick<StoredRun, 'runId' | 'sessionId'>): void;
   /** Other processes have come or gone: what they left is looked for. Returns before that. */
   look(): void;
   /** The store takes writes again, so what it refused is tried at once. Returns before that. */
@@ -112,6 +115,10 @@ class Rounds implements Recovery {
 
   has(runId: string): boolean {
     return this.#unsettled.has(runId);
+  }
+
+  bringBack(run: Pick<StoredRun, 'runId' | 'sessionId'>): void {
+    this.#resumer.add(run);
   }
 
   look(): void {
@@ -214,9 +221,16 @@ class Rounds implements Recovery {
     const { journal, clock, log, isLive } = this.#deps;
     if (isLive(run.runId)) return;
     const lostBy: LostBy = this.#unsettled.has(run.runId) ? 'store' : 'owner';
-    const { recover, isIdempotent } = this.#deps;
+    const { recover, isIdempotent, withdraw } = this.#deps;
     try {
-      const fate = await settleLostRun(run, { journal, clock, lostBy, recover, isIdempotent });
+      const fate = await settleLostRun(run, {
+        journal,
+        clock,
+        lostBy,
+        recover,
+        isIdempotent,
+        withdraw,
+      });
       this.#unsettled.delete(run.runId);
       if (fate === undefined) return;
       tally.settled += 1;

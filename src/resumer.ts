@@ -1,3 +1,4 @@
+import { RunStateError } from './errors.ts';
 import type { Log } from './log.ts';
 import { tenantOfKey } from './session-key.ts';
 import type { StoredRun } from './stores/store.ts';
@@ -17,13 +18,15 @@ export interface ResumerDeps {
 
 /**
  * Brings parked runs back, a few at a time: a process that starts under load does not begin all of
- * them at once. One that does not come back stays parked, for whoever asks next. Never throws.
+ * them at once. One that does not come back stays parked, for whoever asks next; one that is in line
+ * is not put there again. Never throws.
  */
 export class Resumer {
   readonly #deps: ResumerDeps;
-  readonly #waiting: ParkedRun[] = [];
+  /** By run id, in the order in which they come back. */
+  readonly #waiting = new Map<string, ParkedRun>();
   #live = 0;
-  #starting = false;
+  #starting: string | undefined;
   #stopped = false;
 
   constructor(deps: ResumerDeps) {
@@ -31,24 +34,26 @@ export class Resumer {
   }
 
   add(run: ParkedRun): void {
-    this.#waiting.push(run);
+    if (this.#stopped || this.#starting === run.runId) return;
+    if (!this.#waiting.has(run.runId)) this.#waiting.set(run.runId, run);
     this.#next();
   }
 
   /** Begins nothing more. */
   stop(): void {
     this.#stopped = true;
-    this.#waiting.length = 0;
+    this.#waiting.clear();
   }
 
   /** One is started after the other, so that those of one session keep their order. */
   #next(): void {
-    if (this.#stopped || this.#starting || this.#live >= this.#deps.concurrency) return;
-    const run = this.#waiting.shift();
+    if (this.#starting !== undefined || this.#live >= this.#deps.concurrency) return;
+    const [run] = this.#waiting.values();
     if (run === undefined) return;
-    this.#starting = true;
+    this.#waiting.delete(run.runId);
+    this.#starting = run.runId;
     void this.#start(run).then(() => {
-      this.#starting = false;
+      this.#starting = undefined;
       this.#next();
     });
   }
@@ -64,6 +69,8 @@ export class Resumer {
         this.#next();
       });
     } catch (error) {
+      // Somebody was first, here or in another process: it goes on all the same.
+      if (error instanceof RunStateError && error.code === 'already_resumed') return;
       log.warn({ run_id: runId, err: error }, 'A parked run could not be resumed');
     }
   }

@@ -7,7 +7,7 @@ import { compose } from './compose.ts';
 import type { ShutdownOutcome, SupervisorHandle } from './handle.ts';
 import { secretsOf } from './config/redact.ts';
 import { createApp } from './http/app.ts';
-import { exposureWarning } from './http/auth/exposure.ts';
+import { exposureWarnings } from './http/auth/exposure.ts';
 import { createChatRoutes } from './http/chat/routes.ts';
 import { type HttpServer, listen } from './http/server.ts';
 import { SsePool } from './http/sse-pool.ts';
@@ -69,14 +69,15 @@ export async function startServer(config: Config, deps: ServerDeps = {}): Promis
     retention: config.journal,
     mcpConnectMs: config.timeouts.mcpConnectMs,
     graceMs: shutdownTimeoutMs,
-    agents: (mcp) => buildAgents({ ...mcp, config, clock, log }),
+    agents: (mcp) => buildAgents({ ...mcp, config, clock, log, redact }),
     ...(defaultAgent !== undefined && { defaultAgent }),
     onShutdown: (fact) => doors.hear(fact),
   });
   const http = await listenOrClose(config, { log, clock, ids, handle, redact });
   doors.open(http);
-  const exposed = exposureWarning(httpConfigOf(config), http.url);
-  if (exposed !== undefined) log.warn({ url: http.url }, exposed);
+  for (const warning of exposureWarnings(httpConfigOf(config), http.url)) {
+    log.warn({ url: http.url }, warning);
+  }
   const stopped = handle.stopped.then(async (outcome) => {
     await doors.close();
     return outcome;

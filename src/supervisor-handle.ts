@@ -9,15 +9,20 @@ import { getSession, listRuns, listSessions } from './commands/lists.ts';
 import { hasTag, recordOf } from './commands/records.ts';
 import { resumeRun } from './commands/resume.ts';
 import { startRun } from './commands/start.ts';
+import { watchApprovals } from './commands/watch-approvals.ts';
 import { cancelRun, parkRun } from './commands/stop.ts';
 import { AgentNotFoundError } from './errors.ts';
 import type {
+  ApprovalFilter,
+  ApprovalItem,
+  ApprovalWatcher,
+  DecisionAnswer,
+  DecisionCommand,
+} from './approval-item.ts';
+import type {
   AgentSummary,
   AgentTools,
-  ApprovalItem,
   ApprovalListQuery,
-  Decision,
-  DecisionAnswer,
   DetachBecause,
   Explanation,
   Health,
@@ -124,7 +129,7 @@ export class Supervisor implements SupervisorHandle {
     return resumeRun(this.#context, runId, { ...options, onBusy: 'reject' });
   }
 
-  decide(decisionId: string, decision: Decision): Promise<DecisionAnswer> {
+  decide(decisionId: string, decision: DecisionCommand): Promise<DecisionAnswer> {
     return decide(this.#context, decisionId, decision);
   }
 
@@ -168,6 +173,10 @@ export class Supervisor implements SupervisorHandle {
 
   listApprovals(query: ApprovalListQuery): Promise<Page<ApprovalItem>> {
     return listApprovals(this.#context, query);
+  }
+
+  watchApprovals(filter: ApprovalFilter, watcher: ApprovalWatcher): Promise<() => void> {
+    return watchApprovals(this.#context, filter, watcher);
   }
 
   explain(runId: string): Promise<Explanation | undefined> {

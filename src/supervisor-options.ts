@@ -2,14 +2,34 @@ import type { RunLimits } from '../machines/vocabulary.ts';
 import type { ModelProvider } from './model.ts';
 import type { Tool, ToolSource } from './tool.ts';
 import type { Clock } from './clock.ts';
-import { nearest } from './config/nearest.ts';
+import { ruleProblems } from './config/given-rules.ts';
 import { PARALLEL_TOOLS, RESUME_CONCURRENCY, TURN_DEPTH, ZERO_SAYS } from './config/ranges.ts';
-import { type Range, SECONDS_MAX, type ZeroSeconds } from './config/values.ts';
 import { SupervisorError } from './errors.ts';
-import { compileGlob, GlobSyntaxError } from './hitl/glob.ts';
+import type { WebhookChannel } from './hitl/channel.ts';
+import type { ApprovalRule } from './hitl/rules.ts';
 import type { Ids } from './ids.ts';
 import { TURNS_BEYOND_DEPTH } from './limits.ts';
 import type { Log } from './log.ts';
+import {
+  type Check,
+  count,
+  duration,
+  type FieldCheck,
+  fieldProblems,
+  globs,
+  isName,
+  isRecord,
+  methods,
+  oneOf,
+  optional,
+  required,
+  shown,
+  type Table,
+  tableProblems,
+  text,
+  toggle,
+  twice,
+} from './option-checks.ts';
 import type { RetentionLimits } from './retention.ts';
 import type { Store } from './stores/store.ts';
 
@@ -26,6 +46,18 @@ export interface AgentDefinition {
   readonly toolSource?: ToolSource;
   /** Globset patterns over tool names; a match waits for a person's approval. */
   readonly requireApproval?: readonly string[];
+  /** Rules that come before `requireApproval`; the first that matches wins. */
+  readonly approvalRules?: readonly ApprovalRule[];
+  /** Asks for each approval instead of the inbox, a webhook or anything else; its answer decides. */
+  readonly approvalChannel?: WebhookChannel;
+  /** A reminder is told each time that so many milliseconds of the wait have passed; 0: none. */
+  readonly approvalReminderMs?: number;
+  /** An approver may approve the like of a call for the rest of its session. */
+  readonly allowSessionGrants?: boolean;
+  /** An approver may put other arguments in the place of those that were asked for. */
+  readonly allowArgumentEdits?: boolean;
+  /** The model gets the tool `request_approval`, by which it asks a person itself. */
+  readonly offerRequestApproval?: boolean;
   /** How long a person has, in milliseconds; up to {@link APPROVAL_MS_MAX}. */
   readonly approvalTimeoutMs?: number;
   /** Bound of one tool execution, in milliseconds; 0 leaves it to the step. */
@@ -59,22 +91,17 @@ export interface SupervisorOptions {
   readonly retention?: Partial<RetentionLimits>;
 }
 
-/** The longest wait that fits a timer: what the configuration allows too. */
-const MS_MAX = SECONDS_MAX * 1_000;
-
 /** Ten years. People take longer than machines, and the clock waits for long delays in parts. */
 export const APPROVAL_MS_MAX = 315_360_000_000;
 
-/** Gives undefined for a value that is all right, else what would be. */
-type Check = (value: unknown) => string | undefined;
-
-const LIMITS: Readonly<Record<keyof RunLimits, Check>> = {
+const LIMITS: Table<keyof RunLimits, Check> = {
   setupMs: duration(ZERO_SAYS.setupMs),
   firstChunkMs: duration(ZERO_SAYS.firstChunkMs),
   inactivityMs: duration(ZERO_SAYS.inactivityMs),
   stepMs: duration(ZERO_SAYS.stepMs),
   stepAllowanceMs: duration(ZERO_SAYS.stepAllowanceMs),
   totalMs: duration(ZERO_SAYS.totalMs),
+  totalPauses: toggle,
   toolStopGraceMs: duration(ZERO_SAYS.toolStopGraceMs),
   releaseMs: duration(ZERO_SAYS.releaseMs),
   parkMs: duration('refused'),
@@ -83,135 +110,101 @@ const LIMITS: Readonly<Record<keyof RunLimits, Check>> = {
   attemptsMax: count({ min: 1, max: 100 }),
 };
 
-const runsMax = count({ min: 1, max: Number.MAX_SAFE_INTEGER });
-const resumeConcurrency = count(RESUME_CONCURRENCY);
 const amount = count({ min: 0, max: Number.MAX_SAFE_INTEGER });
-const graceMs = duration(ZERO_SAYS.shutdownTimeoutMs);
-const toolTimeoutMs = duration(ZERO_SAYS.toolMs);
-const approvalTimeoutMs = duration(ZERO_SAYS.approvalMs, APPROVAL_MS_MAX);
+
+const RETENTION: Table<keyof RetentionLimits, Check> = {
+  retentionMs: amount,
+  sessionBytesMax: amount,
+  totalBytesMax: amount,
+};
+
+/** Each field of an agent, so that none is added that nobody checks. */
+const AGENT: Table<keyof AgentDefinition, FieldCheck> = {
+  id: (name, id) => (isName(id) ? [] : [`${name} is empty. Give it a name that starts can use.`]),
+  model: required(methods(['stream'], 'a model, such as that of modelFromGenerator')),
+  systemPrompt: optional(text),
+  description: optional(text),
+  approvalTimeoutMs: optional(duration(ZERO_SAYS.approvalMs, APPROVAL_MS_MAX)),
+  approvalReminderMs: optional(duration('none', APPROVAL_MS_MAX)),
+  toolTimeoutMs: optional(duration(ZERO_SAYS.toolMs)),
+  limits: (name, limits) => tableProblems(name, limits, { checks: LIMITS, what: 'limit' }),
+  tools: toolProblems,
+  toolSource: optional(methods(['acquire'], 'a source of tools')),
+  requireApproval: globs,
+  approvalRules: (name, rules) => (rules === undefined ? [] : ruleProblems(name, rules)),
+  approvalChannel: optional(methods(['ask', 'withdraw'], 'a channel')),
+  allowSessionGrants: optional(toggle),
+  allowArgumentEdits: optional(toggle),
+  offerRequestApproval: optional(toggle),
+  canPark: optional(toggle),
+  idempotentTools: globs,
+};
+
+/** It is made by nobody's hand, and what it lacks shows at once. */
+const asItIs: FieldCheck = () => [];
+
+const OPTIONS: Table<keyof SupervisorOptions, FieldCheck> = {
+  runsMax: optional(count({ min: 1, max: Number.MAX_SAFE_INTEGER })),
+  graceMs: optional(duration(ZERO_SAYS.shutdownTimeoutMs)),
+  recover: optional(oneOf('fail', 'resume')),
+  resumeOnStart: optional(toggle),
+  resumeConcurrency: optional(count(RESUME_CONCURRENCY)),
+  retention: (name, limits) => tableProblems(name, limits, { checks: RETENTION, what: 'limit' }),
+  store: asItIs,
+  clock: asItIs,
+  ids: asItIs,
+  log: asItIs,
+  agents: agentsProblems,
+};
 
 /**
  * Throws one {@link SupervisorError} `invalid_config` with a line for each thing that makes no
  * sense: the agent, the field, its value and the values that do (INV-34).
  */
 export function checkOptions(options: SupervisorOptions): void {
-  const problems = [
-    ...wrong('runsMax', options.runsMax, runsMax),
-    ...wrong('graceMs', options.graceMs, graceMs),
-    ...wrong('recover', options.recover, oneOf('fail', 'resume')),
-    ...wrong('resumeConcurrency', options.resumeConcurrency, resumeConcurrency),
-    ...retentionProblems(options.retention ?? {}),
-    ...twice(options.agents.map(({ id }) => id)).map((id) => `Two agents have the id "${id}".`),
-    ...options.agents.flatMap((agent, at) =>
-      agentProblems(agent).map((problem) => `Agent ${nameOf(agent, at)}: ${problem}`),
-    ),
-  ];
+  const problems = fieldProblems(options, { checks: OPTIONS, what: 'option' });
   if (problems.length > 0) throw new SupervisorError('invalid_config', problems.join('\n'));
 }
 
+/** From here on nothing is what its type says until it was looked at: callers may have no types. */
+function agentsProblems(name: string, agents: unknown): readonly string[] {
+  if (!Array.isArray(agents)) return [`${name} is ${shown(agents)}. Give a list of agents.`];
+  const ids = agents.map((agent: unknown) => (isRecord(agent) ? agent['id'] : undefined));
+  return [
+    ...twice(ids.filter(isName)).map((id) => `Two agents have the id "${id}".`),
+    ...agents.flatMap((agent: unknown, at) =>
+      agentProblems(agent).map((problem) => `Agent ${nameOf(ids[at], at)}: ${problem}`),
+    ),
+  ];
+}
+
 /** One without an id is named by its place. */
-const nameOf = ({ id }: AgentDefinition, at: number): string => (id ? `"${id}"` : `${at + 1}`);
+const nameOf = (id: unknown, at: number): string =>
+  typeof id === 'string' && id !== '' ? `"${id}"` : `${at + 1}`;
 
-function agentProblems(agent: AgentDefinition): string[] {
+function agentProblems(agent: unknown): readonly string[] {
+  if (!isRecord(agent)) return [`it is ${shown(agent)}. Give an object with id and model.`];
+  const hasBoth = agent['toolSource'] !== undefined && toolsOf(agent).length > 0;
   return [
-    ...(isName(agent.id) ? [] : ['id is empty. Give it a name that starts can use.']),
-    ...wrong('approvalTimeoutMs', agent.approvalTimeoutMs, approvalTimeoutMs),
-    ...wrong('toolTimeoutMs', agent.toolTimeoutMs, toolTimeoutMs),
-    ...limitProblems(agent.limits ?? {}),
-    ...toolProblems(agent),
-    ...(agent.requireApproval ?? []).flatMap((glob) => globProblems('requireApproval', glob)),
-    ...(agent.idempotentTools ?? []).flatMap((glob) => globProblems('idempotentTools', glob)),
+    ...fieldProblems(agent, { checks: AGENT, what: 'field of an agent' }),
+    ...(hasBoth ? ['tools and toolSource are both given. Keep one of them.'] : []),
   ];
 }
 
-function limitProblems(limits: Partial<RunLimits>): string[] {
-  const known: Readonly<Record<string, Check>> = LIMITS;
-  return Object.entries(limits).flatMap(([name, value]) => {
-    const check = known[name];
-    if (check === undefined) return [`limits.${name} is not a known limit. ${advice(name)}`];
-    return problem(`limits.${name}`, value, check);
-  });
-}
+const toolsOf = ({ tools }: Readonly<Record<string, unknown>>): readonly unknown[] =>
+  Array.isArray(tools) ? tools : [];
 
-function advice(name: string): string {
-  const names = Object.keys(LIMITS);
-  const close = nearest(name, names);
-  return close === undefined ? `Known: ${names.join(', ')}.` : `Did you mean "${close}"?`;
-}
-
-function toolProblems({ tools = [], toolSource }: AgentDefinition): string[] {
-  const names = tools.map(({ spec }) => spec.name);
-  return [
-    ...(names.every(isName) ? [] : ['tools has one without a name. Give it one.']),
-    ...twice(names).map((name) => `tools has two named "${name}". Rename one.`),
-    ...(tools.length > 0 && toolSource !== undefined
-      ? ['tools and toolSource are both given. Keep one of them.']
-      : []),
-  ];
-}
-
-function globProblems(field: string, glob: string): string[] {
-  try {
-    compileGlob(glob);
-    return [];
-  } catch (error) {
-    if (!(error instanceof GlobSyntaxError)) throw error;
-    return [`${field} has "${glob}", which ${error.message}. Write a glob: "delete_*".`];
-  }
-}
-
-function retentionProblems(retention: Partial<RetentionLimits>): string[] {
-  return Object.entries(retention).flatMap(([name, value]) =>
-    problem(`retention.${name}`, value, amount),
+function toolProblems(name: string, tools: unknown): readonly string[] {
+  if (tools === undefined) return [];
+  if (!Array.isArray(tools)) return [`${name} is ${shown(tools)}. Give a list of tools.`];
+  const names = tools.map((tool: unknown) =>
+    isRecord(tool) && isRecord(tool['spec']) ? tool['spec']['name'] : undefined,
   );
-}
-
-/** A field that may be left out. */
-const wrong = (name: string, value: unknown, check: Check): string[] =>
-  value === undefined ? [] : problem(name, value, check);
-
-function problem(name: string, value: unknown, check: Check): string[] {
-  const remedy = check(value);
-  return remedy === undefined ? [] : [`${name} is ${shown(value)}. ${remedy}`];
-}
-
-function duration(zero: ZeroSeconds, max = MS_MAX): Check {
-  const range = `Use milliseconds from 1 to ${max}`;
-  const remedy = {
-    off: `${range}, or 0 to turn it off.`,
-    none: `${range}, or 0 for none.`,
-    refused: `${range}; 0 makes no sense here.`,
-  }[zero];
-  return (value) => {
-    if (value === 0 && zero !== 'refused') return undefined;
-    return typeof value === 'number' && value >= 1 && value <= max ? undefined : remedy;
-  };
-}
-
-function count({ min, max }: Range): Check {
-  const remedy = `Use a whole number from ${min} to ${max}.`;
-  return (value) => {
-    const isWhole = typeof value === 'number' && Number.isInteger(value);
-    return isWhole && value >= min && value <= max ? undefined : remedy;
-  };
-}
-
-function oneOf(...known: readonly string[]): Check {
-  const remedy = `Use ${known.map((value) => `"${value}"`).join(' or ')}.`;
-  return (value) => (known.includes(value as string) ? undefined : remedy);
-}
-
-const isName = (value: unknown): boolean => typeof value === 'string' && value.trim() !== '';
-
-/** What is there more than once, each once. */
-const twice = (names: readonly string[]): string[] => [
-  ...new Set(names.filter((name, at) => names.indexOf(name) !== at)),
-];
-
-/** Longest value that is shown whole. */
-const SHOWN_CHARS_MAX = 40;
-
-function shown(value: unknown): string {
-  if (typeof value === 'string') return JSON.stringify(value.slice(0, SHOWN_CHARS_MAX));
-  return typeof value === 'object' && value !== null ? 'an object' : String(value);
+  return [
+    ...(names.every(isName) ? [] : [`${name} has one without a name. Give it one.`]),
+    ...twice(names.filter(isName)).map((twin) => `${name} has two named "${twin}". Rename one.`),
+    ...tools.flatMap((tool: unknown, at) =>
+      required(methods(['execute'], 'a tool'))(`${name}[${at}]`, tool),
+    ),
+  ];
 }

@@ -15,6 +15,8 @@ import {
   supervisorMachine,
 } from '../machines/supervisor.machine.ts';
 import { ApprovalDesk } from './hitl/approval-desk.ts';
+import type { Grants } from './hitl/grants.ts';
+import type { Withdrawals } from './hitl/withdrawals.ts';
 import type { Clock } from './clock.ts';
 import { createFeed, type SystemFact } from './feed.ts';
 import type { ShutdownPhase } from './handle.ts';
@@ -26,13 +28,16 @@ import type { McpConnections, McpPorts } from './mcp/ports.ts';
 import { abandonRun } from './ports/abandon-run.ts';
 import { provideRunPorts } from './ports/run-ports.ts';
 import { ShuttingDownError } from './errors.ts';
-import { type RunScope, RunScopes } from './ports/run-scope.ts';
+import type { RunScope } from './ports/run-scope.ts';
+import { RunScopes } from './ports/run-scopes.ts';
 import { GuardNotes } from './transitions/guard-notes.ts';
 import { type Place, SessionPlaces } from './session-places.ts';
 
 export interface SystemOptions {
   readonly journal: Journal;
   readonly mcp: McpPorts;
+  readonly grants: Grants;
+  readonly withdrawals: Withdrawals;
   readonly clock: Clock;
   readonly ids: Ids;
   readonly log: Log;
@@ -58,6 +63,8 @@ export interface SystemOptions {
 export class SupervisorSystem {
   readonly scopes: RunScopes;
   readonly desk: ApprovalDesk;
+  readonly grants: Grants;
+  readonly withdrawals: Withdrawals;
   readonly #options: SystemOptions;
   readonly #root;
   readonly #refusals = new Map<string, RejectedBecause>();
@@ -68,6 +75,8 @@ export class SupervisorSystem {
 
   constructor(options: SystemOptions) {
     this.#options = options;
+    this.grants = options.grants;
+    this.withdrawals = options.withdrawals;
     this.scopes = new RunScopes((scope) => this.#released(scope));
     this.desk = new ApprovalDesk((runId, event) => this.tellRun(runId, event));
     const guardNotes = new GuardNotes();
@@ -189,7 +198,9 @@ export class SupervisorSystem {
   }
 
   #released(scope: RunScope): void {
-    this.leave(scope.sessionKey, scope.runId);
+    const { sessionKey } = scope;
+    this.leave(sessionKey, scope.runId);
+    if (isEmpty(this.scopes.inSession(sessionKey))) this.grants.released(sessionKey);
     if (!scope.settled) this.#options.onUnsettled(scope.runId);
   }
 
@@ -283,3 +294,5 @@ const PHASE_OF: Readonly<Record<ShutdownEmitted['type'], ShutdownPhase>> = {
   'shutdown.aborting': 'aborting',
   'shutdown.completed': 'flushing',
 };
+
+const isEmpty = (scopes: Iterable<RunScope>): boolean => [...scopes].length === 0;

@@ -27,9 +27,33 @@ export interface ToolContext {
   /** The request is out at whoever executes it. Called at most once. */
   started(info: { readonly progressToken?: number | string }): void;
   progress(progress: ToolProgress): void;
+  /** Headers for the request of this one call; a transport without headers passes them over. */
+  readonly headers?: Readonly<Record<string, string>>;
+  /**
+   * Asks a person on behalf of whoever executes the call; the tool's own clock stands still meanwhile.
+   * Rejects when the call is stopped, or when `signal` says that the executor no longer wants to know.
+   * Absent where nobody can be asked.
+   */
+  elicit?(
+    question: Elicitation,
+    options?: { readonly signal?: AbortSignal },
+  ): Promise<ElicitationAnswer>;
   /** The executor was told to stop (for MCP: `notifications/cancelled` was written, or not). */
   cancelSent?(sent: { readonly requestId: string; readonly confirmed: boolean }): void;
 }
+
+/** A question of an MCP server, to be answered by a person with what its schema allows. */
+export interface Elicitation {
+  readonly server: string;
+  readonly message: string;
+  /** JSON Schema of the answer: an object of primitive properties. */
+  readonly schema: Readonly<Record<string, unknown>>;
+}
+
+/** `decline`: the person refused. `cancel`: nobody answered. */
+export type ElicitationAnswer =
+  | { readonly action: 'accept'; readonly content: Readonly<Record<string, unknown>> }
+  | { readonly action: 'decline' | 'cancel' };
 
 /** What the model reads as the tool's answer. A failure is a result too: the loop may go on. */
 export interface ToolResult {

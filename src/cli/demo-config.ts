@@ -45,7 +45,7 @@ const demoText = (env: Environment): string => `
 name = "${DEMO_AGENT}"
 description = "Try its tools and a cancel. It deletes nothing."
 system_prompt = ${JSON.stringify(
-  `${PROMPT} The agent ${APPROVALS_AGENT} has delete_file, and a person approves each use.`,
+  `${PROMPT} The agent ${APPROVALS_AGENT} has delete_file, which a person must approve, and deploy, which asks a person.`,
 )}
 mcp_filter = ${JSON.stringify(HARMLESS_TOOLS)}
 ${commonText(env)}`;
@@ -55,7 +55,7 @@ const approvalsText = (env: Environment): string => `
 name = "${APPROVALS_AGENT}"
 description = "The same with a tool that deletes, which a person must approve. Streams only."
 system_prompt = ${JSON.stringify(
-  `${PROMPT} And delete_file deletes for good; a person must approve it.`,
+  `${PROMPT} And delete_file deletes for good; a person must approve it. deploy asks a person for the reason.`,
 )}
 ${commonText(env)}
 [hitl]

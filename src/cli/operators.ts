@@ -9,6 +9,8 @@ export type PerformOperator = (load: () => Promise<OperatorAction>, typed: Typed
 
 interface OperatorSpec {
   readonly name: string;
+  /** Another name that is taken as well. */
+  readonly alias?: string;
   readonly description: string;
   readonly argument?: string;
   readonly options?: readonly Option[];
@@ -32,10 +34,11 @@ export function addOperatorCommands(program: Command, perform: PerformOperator):
 
 function addOperator(
   parent: Command,
-  { name, description, argument, options = [], load }: OperatorSpec,
+  { name, alias, description, argument, options = [], load }: OperatorSpec,
   perform: PerformOperator,
 ): void {
   const command = parent.command(name).description(description).addHelpText('after', EXIT_HELP);
+  if (alias !== undefined) command.alias(alias);
   if (argument !== undefined) command.argument(`<${argument}>`);
   for (const option of [...options, ...COMMON]) command.addOption(option);
   command.action(async () => perform(load, { args: command.args, flags: flagsOf(command) }));
@@ -74,6 +77,28 @@ const WATCH: readonly Option[] = [
 ];
 
 const REASON = [new Option('--reason <text>', 'kept in the journal and told to the model')];
+
+const FOR_SESSION =
+  'approve also later calls of this tool by this agent in this session that the same rule or pattern ' +
+  'holds back, with any arguments';
+
+const SIGNS = 'signed where AURA_HITL_WEBHOOK_SECRET is set';
+
+const APPROVALS: readonly Option[] = [
+  new Option(
+    '--state <state>',
+    'only approvals in this state, or "all" (default: pending)',
+  ).choices(['pending', 'approved', 'denied', 'timed_out', 'cancelled', 'errored', 'all']),
+  new Option('--agent <agent>', 'only approvals of this agent'),
+  new Option('--session <id>', 'only approvals of this session'),
+  new Option('--run <id>', 'only approvals of this run'),
+  new Option('--tool <name>', 'only approvals of this tool'),
+  new Option('--origin <origin>', 'only approvals that were asked for by this').choices([
+    'config_gate',
+    'agent_requested',
+    'elicitation',
+  ]),
+];
 
 const GROUPS: readonly GroupSpec[] = [
   {
@@ -130,24 +155,42 @@ const GROUPS: readonly GroupSpec[] = [
   },
   {
     name: 'approvals',
-    description: 'list and decide what waits for a person',
+    description: 'list, watch, show and decide what waits for a person',
     commands: [
       {
-        name: 'ls',
-        description: 'list what waits for an approval',
-        options: PAGE,
-        load: async () => (await import('./approvals/ls.ts')).listApprovals,
+        name: 'list',
+        alias: 'ls',
+        description: 'list the approvals, newest first; those that wait, unless told otherwise',
+        options: [...APPROVALS, ...PAGE],
+        load: async () => (await import('./approvals/list.ts')).listApprovals,
+      },
+      {
+        name: 'watch',
+        description: 'print the approvals as they are asked for and decided',
+        options: APPROVALS,
+        load: async () => (await import('./approvals/watch.ts')).watchApprovals,
+      },
+      {
+        name: 'show',
+        description: 'show an approval with all that a person has to know',
+        argument: 'approval',
+        load: async () => (await import('./approvals/show.ts')).showApproval,
       },
       {
         name: 'approve',
-        description: 'let the tool call go on',
+        description: `let the tool call go on; ${SIGNS}`,
         argument: 'approval',
-        options: REASON,
+        options: [
+          ...REASON,
+          new Option('--arguments <json>', 'call the tool with this object instead'),
+          new Option('--for-session', FOR_SESSION),
+          new Option('--content <json>', 'answer a question of a server with this object'),
+        ],
         load: async () => (await import('./approvals/approve.ts')).approve,
       },
       {
         name: 'deny',
-        description: 'refuse the tool call; the model is told',
+        description: `refuse the tool call, which the model is told; ${SIGNS}`,
         argument: 'approval',
         options: REASON,
         load: async () => (await import('./approvals/deny.ts')).deny,

@@ -2,6 +2,7 @@ import type { AgentConfig, Config, LlmConfig, ToolLimitConfig } from '../config/
 import type { LoadedConfig } from '../config/load.ts';
 import { plainUrl } from '../config/redact.ts';
 import { summarizeServer } from '../mcp/server-config.ts';
+import { approvalRows, decisionRows } from './summary-approvals.ts';
 
 /** A configuration as a person reads it. Holds no key, no hash, no header value, no argument. */
 export function summarize({ config, files }: LoadedConfig): string {
@@ -34,6 +35,7 @@ function processRows(config: Config): string[] {
     row('parked runs', parkText(config.park)),
     row('tools', `${config.parallelToolsMax} at a time, shown as "${server.toolResultMode}"`),
     row('events', server.customEvents ? 'aura.* by default' : 'aura.* on request'),
+    ...decisionRows(config).map(([name, value]) => row(name, value)),
     row('shutdown', `${secs(server.shutdownTimeoutMs)} of grace`),
     row('timeouts', timeoutText(timeouts)),
     ...config.tools.map((tool) => row('tool', toolText(tool))),
@@ -100,7 +102,7 @@ function agentRows(agent: AgentConfig, { server }: Config): string[] {
       const place = summary.transport === 'stdio' ? summary.command : summary.url;
       return row('mcp', `${one.name} (${one.transport}, ${place})`);
     }),
-    row('approval', approvalText(agent)),
+    ...approvalRows(agent).map(([name, value]) => row(name, value)),
   ];
 }
 
@@ -113,11 +115,4 @@ function modelText(llm: LlmConfig): string {
   return llm.baseUrl === undefined
     ? `${name}, key set`
     : `${name} at ${plainUrl(llm.baseUrl)}, key set`;
-}
-
-function approvalText({ hitl }: AgentConfig): string {
-  if (hitl === undefined) return 'none asked';
-  const tools =
-    hitl.requireApproval.map((glob) => `"${glob}"`).join(', ') || 'only when the agent asks';
-  return `${tools}; ${hitl.route.mode}, ${secs(hitl.route.timeoutMs)}`;
 }

@@ -97,6 +97,8 @@ function openScope({ system, clock, log, redact }: CommandContext, opening: Open
     log,
     redact,
     desk: system.desk,
+    grants: system.grants,
+    withdrawals: system.withdrawals,
     isAside,
     ...(resumption !== undefined && { resumption }),
   });

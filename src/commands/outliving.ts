@@ -51,16 +51,16 @@ async function parkedFacts(context: CommandContext, record: RunRecord): Promise<
 
 function keptApproval({ decisionId, record, outcome, expiresAt }: StoredApproval): KeptApproval {
   // Both were written by this product: by the run that parked, and by whoever decided.
-  const { toolName, requestedAt } = JSON.parse(record) as ParkedApproval;
+  const { toolName, requestedAt, route } = JSON.parse(record) as ParkedApproval;
   const decided = outcome === undefined ? undefined : (JSON.parse(outcome) as ApprovalOutcome);
-  return { decisionId, toolName, requestedAt, expiresAt, outcome: outcomeOf(decided) };
+  return { decisionId, toolName, requestedAt, expiresAt, route, outcome: outcomeOf(decided) };
 }
 
 function outcomeOf(outcome: ApprovalOutcome | undefined): KeptApproval['outcome'] {
   if (outcome?.kind === 'approved' || outcome?.kind === 'denied') {
-    return { approved: outcome.kind === 'approved', reason: outcome.reason };
+    return { approved: outcome.kind === 'approved', reason: outcome.reason, by: outcome.by };
   }
-  return null; // Nobody but a person decides what is kept in the store.
+  return null; // It was closed because nobody decided in time.
 }
 
 async function isBroughtBack(context: CommandContext, run: StoredRun): Promise<boolean> {

@@ -2,8 +2,10 @@ import { PolicyUnsupportedError, RunStateError } from '../errors.ts';
 import { liveRecord } from '../facts/run-record.ts';
 import type { RunRecord } from '../handle.ts';
 import type { RunScope } from '../ports/run-scope.ts';
-import { publicSessionId } from '../session-key.ts';
+import { publicSessionId, tenantOfKey } from '../session-key.ts';
+import type { StoredApproval } from '../stores/store.ts';
 import { type CommandContext, unreached, liveRun, storedRun } from './context.ts';
+import { storedItem } from './inbox.ts';
 import { endsParked, recordOf, recordOfStored, stateOf } from './records.ts';
 
 /**
@@ -48,13 +50,40 @@ async function discardParked(
 ): Promise<void> {
   const stored = await storedRun(context, runId);
   if (stored === undefined || !stored.parked || stored.continuedBy !== undefined) return;
+  const before = await undecided(context, runId);
   if (!(await context.journal.index.discard(runId))) return;
+  // What somebody has decided in between is kept, and is not moot.
+  const kept = new Set((await storedOf(context, runId)).map(({ decisionId }) => decisionId));
+  for (const approval of before) if (!kept.has(approval.decisionId)) giveUp(context, approval);
   const fields = {
     run_id: runId,
     session_id: publicSessionId(stored.sessionId),
     ...(message !== undefined && { message }),
   };
   context.log.info(fields, 'A parked run was cancelled; it cannot be resumed any more');
+}
+
+/** Approvals of one run that are looked at; a turn asks for far fewer. */
+const APPROVALS_MAX = 1_000;
+
+async function storedOf(
+  { journal }: CommandContext,
+  runId: string,
+): Promise<readonly StoredApproval[]> {
+  return await journal.index.listApprovals({ runId, limit: APPROVALS_MAX });
+}
+
+const undecided = async (context: CommandContext, runId: string) =>
+  (await storedOf(context, runId)).filter(({ outcome }) => outcome === undefined);
+
+/** Nobody can decide it any more: whoever watches is told, and a webhook that was asked. */
+function giveUp({ system, clock, agents }: CommandContext, approval: StoredApproval): void {
+  const { decisionId, sessionId } = approval;
+  const item = storedItem(approval, clock.now(), agents);
+  const tenant = tenantOfKey(sessionId);
+  system.desk.changed({ decisionId, tenant, item: { ...item, state: 'cancelled' } });
+  if (item.route !== 'webhook') return;
+  void system.withdrawals.send({ agent: item.agent, decisionId, reason: 'external' });
 }
 
 /** A stop is durable before it is signalled (INV-11): a store that refuses it stops nothing. */

@@ -2,7 +2,7 @@ import type { PlacedAgent } from './build.ts';
 import type { ConfigDocument } from './document.ts';
 import type { ConfigIssue, KeyPath } from './issue.ts';
 import { formatPath } from './issue.ts';
-import { nearest } from './nearest.ts';
+import { nearest } from '../nearest.ts';
 
 /** Tables that say something about an agent, so a file that has one needs an `[agent]`. */
 const AGENT_TABLES = ['mcp', 'hitl', 'tools', 'orchestration'] as const;

@@ -8,6 +8,7 @@ import type {
   ServerConfig,
   TimeoutConfig,
   ToolLimitConfig,
+  WebhookSigning,
 } from './config.ts';
 import { DEFAULTS } from './defaults.ts';
 import type { ConfigDocument } from './document.ts';
@@ -21,6 +22,7 @@ export interface BuildInput {
   readonly values: SettingValues;
   readonly tools: readonly ToolLimitConfig[];
   readonly auth: AuthConfig | undefined;
+  readonly signing: WebhookSigning | undefined;
   readonly agents: readonly AgentConfig[];
   readonly flags: Flags;
   readonly cwd: string;
@@ -28,7 +30,7 @@ export interface BuildInput {
 
 /** Puts the pieces together. Called only when every one of them was read without an issue. */
 export function buildConfig(input: BuildInput): Config {
-  const { values, tools, auth, agents, flags, cwd } = input;
+  const { values, tools, auth, signing, agents, flags, cwd } = input;
   return {
     server: serverConfig(values, flags, cwd),
     timeouts: timeoutConfig(values),
@@ -45,7 +47,7 @@ export function buildConfig(input: BuildInput): Config {
       resumeOnStart: values.resumeOnStart,
       resumeConcurrency: values.resumeConcurrency,
     },
-    ...present({ auth }),
+    ...present({ auth, webhookSigning: signing }),
     agents,
   };
 }
@@ -74,7 +76,11 @@ function serverConfig(values: SettingValues, flags: Flags, cwd: string): ServerC
     shutdownTimeoutMs: values.shutdownTimeoutMs,
     dataDir: resolve(cwd, values.dataDir),
     logLevel: logLevel(flags),
-    ...present({ serverUrl: values.serverUrl, defaultAgent: values.defaultAgent }),
+    ...present({
+      serverUrl: values.serverUrl,
+      defaultAgent: values.defaultAgent,
+      deciderHeader: values.deciderHeader,
+    }),
   };
 }
 

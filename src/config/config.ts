@@ -1,10 +1,14 @@
 import type { Liveness, RunLimits } from '../../machines/vocabulary.ts';
 import type { AuthConfig } from '../auth.ts';
 import type { BusyStrategy } from '../handle.ts';
+import type { ApprovalRule as Rule } from '../hitl/rules.ts';
 import type { LogLevel } from '../log.ts';
 import type { McpServerConfig } from '../mcp/server-config.ts';
 
 export type { AuthConfig, AuthScope, TenantLimitsConfig } from '../auth.ts';
+
+/** As it was read: without conditions it has an empty list of them. */
+export type ApprovalRule = Required<Rule>;
 
 /**
  * Everything the server was told, resolved once before anything starts: flag, else environment,
@@ -25,6 +29,8 @@ export interface Config {
   readonly park: ParkConfig;
   /** Absent: the server is open. */
   readonly auth?: AuthConfig;
+  /** Absent: nothing is signed, and no signature is asked for. */
+  readonly webhookSigning?: WebhookSigning;
   /** At least one, ids unique, in load order. */
   readonly agents: readonly AgentConfig[];
 }
@@ -58,6 +64,8 @@ export interface ServerConfig {
   readonly shutdownTimeoutMs: number;
   /** The id of a configured agent. */
   readonly defaultAgent?: string;
+  /** Lower-case name of the request header in which a trusted proxy says who decides an approval. */
+  readonly deciderHeader?: string;
   /** Absolute. */
   readonly dataDir: string;
   readonly logLevel: LogLevel;
@@ -159,8 +167,42 @@ export interface McpConfig {
   readonly servers: readonly McpServerConfig[];
 }
 
+/** That it is there switches approvals on, and gives the agent the tool `request_approval`. */
 export interface HitlConfig {
+  /** Before `requireApproval`; the first that matches wins. */
+  readonly rules: readonly ApprovalRule[];
   /** Globset patterns over sanitised tool names. */
   readonly requireApproval: readonly string[];
-  readonly route: { readonly mode: 'conversational'; readonly timeoutMs: number };
+  readonly allowSessionGrants: boolean;
+  readonly allowArgumentEdits: boolean;
+  /** 0: no reminders. */
+  readonly reminderMs: number;
+  /** The run's total stands still while a person is asked. */
+  readonly pauseTotal: boolean;
+  readonly route: ConversationalRoute | WebhookRoute;
+}
+
+export interface ConversationalRoute {
+  readonly mode: 'conversational';
+  readonly timeoutMs: number;
+}
+
+export interface WebhookRoute {
+  readonly mode: 'webhook';
+  readonly url: string;
+  readonly timeoutMs: number;
+  /** Lower-case names. */
+  readonly headers: Readonly<Record<string, string>>;
+  /** Outgoing name to incoming name, lower case. */
+  readonly headersFromRequest: Readonly<Record<string, string>>;
+  /** Header of the approved MCP call to header of the webhook's answer, lower case. */
+  readonly toolHeadersFromResponse: Readonly<Record<string, string>>;
+}
+
+/** Signs what goes to a webhook, and verifies what comes from one. */
+export interface WebhookSigning {
+  readonly secret: string;
+  /** Accepted beside the first one, never signed with. */
+  readonly secondary?: string;
+  readonly toleranceMs: number;
 }

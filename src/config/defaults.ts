@@ -43,5 +43,11 @@ export const DEFAULTS = Object.freeze({
   resumeConcurrency: 4,
   turnDepth: 5,
   approvalSecs: 60,
+  webhookSecs: 300,
+  webhookToleranceSecs: 300,
+  reminderSecs: 0,
+  allowSessionGrants: false,
+  allowArgumentEdits: false,
+  pauseTotal: false,
   scriptedModel: 'demo',
 });

@@ -1,6 +1,7 @@
 import { parse, TomlError } from 'smol-toml';
 import { formatPath, type ConfigIssue, type KeyPath } from './issue.ts';
-import { nearest } from './nearest.ts';
+import { nearest } from '../nearest.ts';
+import { oddRouteHeaders } from './route-headers.ts';
 import { ROOT_KEYS, rootSchema, type RootToml } from './schema/root.ts';
 import { expandTemplates, hasTemplate, isTable, type Environment } from './templates.ts';
 import { indexLines, type LineFinder } from './toml-lines.ts';
@@ -67,9 +68,12 @@ function checkTree(written: Record<string, unknown>, scope: Scope): ConfigDocume
     // A value whose template could not be filled in has nothing to say for itself.
     ...found.filter(({ path }) => !unfilled.has(formatPath(path))),
     ...strayKeys(tree),
+    ...disguisedTables(tree),
   ];
   const issues = findings.map((finding) => toIssue(finding, written, scope)).sort(byLine);
-  const warnings = strayTables(tree).map((finding) => toIssue(finding, written, scope));
+  const warnings = [...strayTables(tree), ...oddRouteHeaders(tree)].map((finding) =>
+    toIssue(finding, written, scope),
+  );
   return { file, lineOf, toml: issues.length === 0 ? parsed.data : undefined, issues, warnings };
 }
 
@@ -77,11 +81,28 @@ const byLine = (a: ConfigIssue, b: ConfigIssue): number => (a.line ?? 0) - (b.li
 
 /** Tables of other programs may stand in the file, so they are only warned of. */
 function strayTables(tree: unknown): Finding[] {
-  return unknownRootKeys(tree, isTableOrTables).map((key) => ({
-    path: [key],
-    problem: 'is an unknown table and has no effect',
-    suggestion: rootAdvice(key),
-  }));
+  return unknownRootKeys(tree, isTableOrTables)
+    .filter((key) => !isProtection(key))
+    .map((key) => ({
+      path: [key],
+      problem: 'is an unknown table and has no effect',
+      suggestion: rootAdvice(key),
+    }));
+}
+
+/** With one of these misspelt the server would run without approvals, or open to everybody. */
+const PROTECTIONS: readonly (string | undefined)[] = ['hitl', 'auth'];
+
+const isProtection = (key: string): boolean => PROTECTIONS.includes(nearest(key, ROOT_KEYS));
+
+function disguisedTables(tree: unknown): Finding[] {
+  return unknownRootKeys(tree, isTableOrTables)
+    .filter(isProtection)
+    .map((key) => ({
+      path: [key],
+      problem: 'is not a known table',
+      suggestion: `${rootAdvice(key)} If it is another program's, rename it.`,
+    }));
 }
 
 function strayKeys(tree: unknown): Finding[] {
@@ -131,7 +152,8 @@ export function quoted(value: unknown): string {
   return hasTemplate(value) ? '' : `: ${JSON.stringify(`${value.slice(0, QUOTE_LENGTH_MAX)}…`)}`;
 }
 
-function valueAt(tree: unknown, path: KeyPath): unknown {
+/** What stands at a path; undefined where nothing does. */
+export function valueAt(tree: unknown, path: KeyPath): unknown {
   return path.reduce<unknown>(
     (value, part) =>
       typeof value === 'object' && value !== null && Object.hasOwn(value, part)

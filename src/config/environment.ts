@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { parseEnv } from 'node:util';
 import { ConfigError, type ConfigIssue } from './issue.ts';
-import { nearest } from './nearest.ts';
+import { nearest } from '../nearest.ts';
 import { isFalse } from './schema/fields.ts';
 import { SETTINGS } from './settings.ts';
 import { errorCode } from './sources.ts';
@@ -37,13 +37,9 @@ interface Planned {
   readonly suggestion: string;
 }
 
-const never = (): boolean => false;
-
 /** AURA's variables for parts that are not built. Ignoring them would change what a client sees. */
 const PLANNED: Readonly<Record<string, Planned>> = {
   AURA_ENABLE_A2A: { isOff: isFalse, suggestion: 'Unset it.' },
-  AURA_HITL_WEBHOOK_SECRET: { isOff: never, suggestion: 'Unset it; decisions are not signed.' },
-  AURA_HITL_WEBHOOK_SECRET_SECONDARY: { isOff: never, suggestion: 'Unset it.' },
   AURA_SESSION_STORE: {
     isOff: (value) => value === 'memory',
     suggestion: 'Unset it; RUNWARDEN_STORE chooses "sqlite" or "memory".',

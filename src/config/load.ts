@@ -10,6 +10,7 @@ import { oddities } from './relations.ts';
 import { sealed } from './redact.ts';
 import { type Flags, mergeRuntime, type Resolution, resolveSettings, spoken } from './resolve.ts';
 import { SETTINGS } from './settings.ts';
+import { oddSigning, plainWebhooks, readSigning } from './signing.ts';
 import { readSources } from './sources.ts';
 import type { Environment } from './templates.ts';
 
@@ -46,12 +47,18 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
   const runtime = mergeRuntime(documents);
   const access = mergeAccess(documents);
   const settings = resolveSettings(options.flags, env, runtime);
+  const signing = readSigning(env);
   const placed = documents.flatMap((document) => toAgent(document, options.nowMs) ?? []);
-  const warnings = [...strayVariables(env), ...documents.flatMap((document) => document.warnings)];
+  const warnings = [
+    ...strayVariables(env),
+    ...oddSigning(env),
+    ...documents.flatMap((document) => document.warnings),
+  ];
   const issues = [
     ...refusedFlags(options.flags),
     ...refusedVariables(env),
     ...settings.issues,
+    ...signing.issues,
     ...documents.flatMap((document) => document.issues),
     ...runtime.issues,
     ...access.issues,
@@ -62,6 +69,7 @@ export function loadConfig(options: LoadOptions): LoadedConfig {
     values: { ...settings.values, defaultAgent: settings.values.defaultAgent ?? defaultAgent },
     tools: runtime.tools,
     auth: access.auth,
+    signing: signing.signing,
     agents: placed.map(({ agent }) => agent),
     flags: options.flags,
     cwd: options.cwd,
@@ -106,7 +114,11 @@ interface AgentScope {
 
 function agentIssues(scope: AgentScope): readonly ConfigIssue[] {
   const { documents, placed, settings, options, env } = scope;
-  const issues = [...missingAgents(documents), ...duplicateIds(placed)];
+  const issues = [
+    ...missingAgents(documents),
+    ...duplicateIds(placed),
+    ...plainWebhooks(env, placed),
+  ];
   // While a file could not be read, nobody knows which agents there are.
   if (documents.some(({ toml }) => toml === undefined)) return issues;
   const place = spoken(SETTINGS.defaultAgent, options.flags, env) ?? { source: '', key: '' };

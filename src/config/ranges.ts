@@ -16,6 +16,7 @@ export const ZERO_SAYS = Object.freeze({
   toolStopGraceMs: 'refused',
   releaseMs: 'refused',
   approvalMs: 'refused',
+  reminderMs: 'off',
   shutdownTimeoutMs: 'none',
   graceMs: 'none',
   retentionMs: 'off',
@@ -31,6 +32,18 @@ export const RESUME_CONCURRENCY: Range = { min: 1, max: 1_000 };
 
 /** Ten years of 365 days. Retention is compared with the age of entries; no timer waits for it. */
 export const RETENTION_SECONDS_MAX = 315_360_000;
+
+/**
+ * Ten years again: how long a person may take. The clock waits for long delays in parts, so this may
+ * be more than a timer can hold.
+ */
+export const APPROVAL_SECONDS_MAX = 315_360_000;
+
+/** How far the clock of a signature may be off. */
+export const WEBHOOK_TOLERANCE_SECS: Range = { min: 1, max: 86_400 };
+
+/** As many bytes as the hash of a signature has. */
+export const WEBHOOK_SECRET_BYTES_MIN = 32;
 
 /** A tenant is part of the key of each of its sessions. In bytes of UTF-8. */
 export const TENANT_BYTES_MAX = 64;

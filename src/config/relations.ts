@@ -1,3 +1,4 @@
+import { oddApprovals } from './approval-relations.ts';
 import type { PlacedAgent } from './build.ts';
 import type { Config } from './config.ts';
 import { formatPath, type ConfigIssue, type KeyPath } from './issue.ts';
@@ -9,7 +10,7 @@ export function oddities(config: Config, placed: readonly PlacedAgent[]): readon
     ...openToOthers(config),
     ...forgetful(config),
     ...oddSizes(config),
-    ...placed.flatMap((one) => [...lateApproval(one, config), ...oddFilters(one)]),
+    ...placed.flatMap((one) => [...oddApprovals(one, config), ...oddFilters(one)]),
   ];
 }
 
@@ -89,14 +90,6 @@ function oddSizes({ journal: { sessionBytesMax, totalBytesMax } }: Config): Conf
       suggestion: 'Lower it or raise the total.',
     },
   ];
-}
-
-/** The run's total goes on while it waits for a person. */
-function lateApproval({ agent, document }: PlacedAgent, { timeouts }: Config): ConfigIssue[] {
-  const timeoutMs = agent.hitl?.route.timeoutMs ?? 0;
-  if (timeouts.totalMs === 0 || timeoutMs < timeouts.totalMs) return [];
-  const problem = `is not below the total of a run (${timeouts.totalMs / 1_000} s), which ends first`;
-  return [at(document, ['hitl', 'route', 'timeout_secs'], problem, 'Lower it or raise the total.')];
 }
 
 /** In these two lists only `*` and `?` are special, and no tool name has the other signs. */

@@ -1,5 +1,6 @@
 import type { ServerConfig, TimeoutConfig, ToolResultMode } from './config.ts';
 import { DEFAULTS } from './defaults.ts';
+import { trustedHeader } from './header-values.ts';
 import { PARALLEL_TOOLS, ZERO_SAYS } from './ranges.ts';
 import { RUN_SETTINGS, type RunSettingValues } from './run-settings.ts';
 import type { Setting } from './setting.ts';
@@ -17,11 +18,12 @@ import {
 export type { Setting } from './setting.ts';
 
 export interface SettingValues
-  extends Omit<ServerConfig, 'logLevel' | 'serverUrl' | 'defaultAgent'>,
+  extends Omit<ServerConfig, 'logLevel' | 'serverUrl' | 'defaultAgent' | 'deciderHeader'>,
     TimeoutConfig,
     RunSettingValues {
   readonly serverUrl: string | undefined;
   readonly defaultAgent: string | undefined;
+  readonly deciderHeader: string | undefined;
   readonly parallelToolsMax: number;
 }
 
@@ -219,6 +221,13 @@ export const SETTINGS: { readonly [Name in SettingName]: Setting<SettingValues[N
     toml: ['max_parallel_tools'],
     help: 'tool calls of one turn that run at the same time',
     fallback: DEFAULTS.parallelToolsMax,
+  },
+  deciderHeader: {
+    read: trustedHeader,
+    env: ['RUNWARDEN_DECIDER_HEADER'],
+    toml: ['decider_header'],
+    help: 'request header in which a trusted proxy says who decides an approval',
+    fallback: undefined,
   },
   ...RUN_SETTINGS,
 };

@@ -1,4 +1,4 @@
-import { nearest } from './nearest.ts';
+import { nearest } from '../nearest.ts';
 import type { KeyPath } from './issue.ts';
 
 /** The variables a template may name. */

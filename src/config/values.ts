@@ -1,4 +1,4 @@
-import { nearest } from './nearest.ts';
+import { nearest } from '../nearest.ts';
 
 /** A value that was read, or why it cannot be. */
 export type Reading<T> =

@@ -1,6 +1,6 @@
 import type * as z from 'zod';
 import type { KeyPath } from './issue.ts';
-import { nearest } from './nearest.ts';
+import { nearest } from '../nearest.ts';
 import type { IssueParams } from './schema/fields.ts';
 
 /** An issue with its key as a path; the caller knows the file and its lines. */
@@ -15,19 +15,23 @@ type Issue = z.core.$ZodIssue;
 
 /**
  * Says in our words what zod found; one finding for each unknown key. `valueAt` gives what stands
- * at a path, because zod's issues do not.
+ * at a path, because zod's issues do not. `shapes` are the words of whoever wrote it.
  */
-export function findingsOf(issue: Issue, valueAt: (path: KeyPath) => unknown): readonly Finding[] {
+export function findingsOf(
+  issue: Issue,
+  valueAt: (path: KeyPath) => unknown,
+  shapes: Shapes = TOML_SHAPES,
+): readonly Finding[] {
   const path = issue.path.map((part) => (typeof part === 'symbol' ? String(part) : part));
   switch (issue.code) {
     case 'unrecognized_keys':
       return unknownKeys(issue, path);
     case 'invalid_type':
-      return [{ path, ...wrongType(issue, valueAt(path)) }];
+      return [{ path, ...wrongType(issue, valueAt(path), shapes) }];
     case 'invalid_union':
       return [{ path, ...unknownVariant(issue, valueAt(path)) }];
     case 'invalid_key':
-      return issue.issues.flatMap((inner) => findingsOf({ ...inner, path }, valueAt));
+      return issue.issues.flatMap((inner) => findingsOf({ ...inner, path }, valueAt, shapes));
     case 'custom':
       // Custom issues are ours alone, made with these params.
       return [{ path, problem: issue.message, ...(issue.params as IssueParams | undefined) }];
@@ -46,7 +50,10 @@ function unknownKeys(issue: z.core.$ZodIssueUnrecognizedKeys, path: KeyPath): Fi
   }));
 }
 
-const HOW_TO_WRITE: Readonly<Record<string, { readonly what: string; readonly how: string }>> = {
+/** By zod's type: what it is called and how one writes it. */
+export type Shapes = Readonly<Record<string, { readonly what: string; readonly how: string }>>;
+
+const TOML_SHAPES: Shapes = {
   string: { what: 'a string', how: 'Write it in quotes.' },
   array: { what: 'a list', how: 'Write it in brackets: ["one", "two"].' },
   object: { what: 'a table', how: 'Write its keys under a [heading] of that name.' },
@@ -55,8 +62,12 @@ const HOW_TO_WRITE: Readonly<Record<string, { readonly what: string; readonly ho
 
 type Told = Omit<Finding, 'path'>;
 
-function wrongType({ expected }: z.core.$ZodIssueInvalidType, value: unknown): Told {
-  const { what, how } = HOW_TO_WRITE[expected] ?? { what: `of type ${expected}`, how: '' };
+function wrongType(
+  { expected }: z.core.$ZodIssueInvalidType,
+  value: unknown,
+  shapes: Shapes,
+): Told {
+  const { what, how } = shapes[expected] ?? { what: `of type ${expected}`, how: '' };
   if (value === undefined) return { problem: 'is missing', suggestion: `Add it; it is ${what}.` };
   return { problem: `is not ${what}`, suggestion: how };
 }

@@ -1,6 +1,7 @@
 import { short } from '../transitions/words.ts';
+import { askingOf } from './approvals.ts';
 import { list } from './say.ts';
-import type { CallStory, Story } from './story.ts';
+import type { CallStory, EntryOf, Story } from './story.ts';
 
 /** The event by which a tool call's own deadline ends it, as the log has it. */
 export const OWN_DEADLINE = 'after startToClose';
@@ -12,8 +13,11 @@ export type CallEnding =
   | 'timed_out'
   | 'timed_out_unknown'
   | 'denied'
+  | 'denied_by_webhook'
   | 'undecided'
-  | 'unasked';
+  | 'unasked'
+  | 'unaskable'
+  | 'forbidden';
 
 /** Words for the middle of a sentence, after the tool's name. */
 const ENDED: Readonly<Record<CallEnding, string>> = {
@@ -22,8 +26,11 @@ const ENDED: Readonly<Record<CallEnding, string>> = {
   timed_out: 'timed out by its own deadline',
   timed_out_unknown: 'timed out by its own deadline and did not stop: what it did is not known',
   denied: 'was denied by a person',
+  denied_by_webhook: 'was denied by the webhook that was asked',
   undecided: 'was not approved in time',
   unasked: 'was not approved before it was stopped',
+  unaskable: 'did not run, because nobody could be asked to approve it',
+  forbidden: 'did not run, because a rule forbids it',
 };
 
 /** What calls came to, in a clause that says what each did that did not answer. */
@@ -31,12 +38,18 @@ export function callsText(story: Story, calls: readonly CallStory[]): string {
   const [only] = calls;
   if (only !== undefined && calls.length === 1) {
     const { tool_name } = only.requested.event;
-    return `The model called the tool ${tool_name}, which ${ENDED[endingOf(story, only)]}`;
+    return `The model called the tool ${tool_name}, which ${ENDED[endingOf(story, only)]}${rule(only)}`;
   }
   const names = [...new Set(calls.map(({ requested }) => requested.event.tool_name))];
   const made = `The model made ${calls.length} tool calls (${list(names)})`;
   const troubles = troublesOf(story, calls);
   return `${made}; ${troubles.length === 0 ? 'all of them answered' : troubles.join('; ')}`;
+}
+
+/** Which rule forbids it, where one does. */
+function rule({ ended }: CallStory): string {
+  const by = ended?.event.forbidden_by;
+  return by === undefined ? '' : ` (${by})`;
 }
 
 function troublesOf(story: Story, calls: readonly CallStory[]): readonly string[] {
@@ -53,13 +66,32 @@ function troublesOf(story: Story, calls: readonly CallStory[]): readonly string[
 
 function endingOf(story: Story, call: CallStory): CallEnding {
   const end = call.ended?.event;
-  if (end?.approval === 'denied') return 'denied';
+  const answer = answerOf(story, call);
+  if (end?.forbidden_by !== undefined) return 'forbidden';
+  if (end?.approval === 'denied') return isByWebhook(answer) ? 'denied_by_webhook' : 'denied';
   if (end?.approval === 'timed_out') return 'undecided';
   if (end?.approval === 'cancelled') return 'unasked';
   if (end === undefined || end.success) return 'answered';
+  if (answer?.outcome.kind === 'errored') return 'unaskable';
   if (!ranOut(story, call)) return 'failed';
   return end.effect === 'unknown' ? 'timed_out_unknown' : 'timed_out';
 }
+
+/** Of the newest approval of the call; a question that it asked while it ran is about something else. */
+function answerOf(story: Story, { requested }: CallStory): Answered | undefined {
+  const id = requested.event.tool_id;
+  return story
+    .all('approval_completed')
+    .map(({ event }) => event)
+    .findLast((event) => event.tool_call_id === id && !isElicited(story, event));
+}
+
+type Answered = EntryOf<'approval_completed'>['event'];
+
+const isElicited = (story: Story, answer: Answered): boolean =>
+  Boolean(askingOf(story, answer).question);
+
+const isByWebhook = (answer: Answered | undefined): boolean => answer?.decided_by === 'webhook';
 
 /** The log knows best; what it does not have any more, the call's own end says. */
 function ranOut(story: Story, { requested, ended }: CallStory): boolean {

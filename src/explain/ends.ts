@@ -1,5 +1,6 @@
 import type { ExplainedStep, RunEnd } from '../handle.ts';
 import type { TerminalEvent } from '../journal/events.ts';
+import { decidedSteps, takenBackSteps } from './approvals.ts';
 import { cancelledCause, cancelledText } from './cancelled.ts';
 import { failedCause, failedText } from './failed.ts';
 import { parkedCause, parkedText } from './parked.ts';
@@ -17,7 +18,8 @@ export function endedChain(story: Story, end: RunEnd): ExplainedStep[] {
   const stopping = stoppingSteps(story);
   // A stop that found nothing under way has no entry; then the chart's own step tells of it.
   const step = stopping.length === 0 ? decisionSteps(story) : [];
-  return [...resumedSteps(story), ...cause, ...step, ...stopping, terminalStep(story, end)];
+  const told = [...step, ...stopping, ...takenBackSteps(story)];
+  return [...resumedSteps(story), ...cause, ...told, terminalStep(story, end)];
 }
 
 /** Sentences for what the chain leans on and does not have. */
@@ -52,6 +54,7 @@ type Cause = (story: Story, end: RunEnd) => ExplainedStep[];
 
 const finishedCause: Cause = (story) => [
   ...(story.facts.record.continues === null ? beginningSteps(story) : []),
+  ...decidedSteps(story),
   ...toolsSteps(story),
 ];
 

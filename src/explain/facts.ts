@@ -1,6 +1,8 @@
+import type { ApprovalRoute } from '../../machines/vocabulary.ts';
 import type { RunRecord } from '../handle.ts';
 import type { JournalEvent } from '../journal/events.ts';
 import type { TransitionHistory } from '../transitions/transition-log.ts';
+import type { Question } from './asking.ts';
 
 /** An entry of the session's journal, as an explanation reads it. */
 export interface RunEntry {
@@ -42,7 +44,7 @@ export interface Resumption {
   readonly automatic: boolean;
   /** The next start of the server brings it back. */
   readonly onStart: boolean;
-  /** It has approvals, and each is decided. */
+  /** It has approvals, and each is decided. Those that expired undecided are not. */
   readonly decided: boolean;
   /** Decision ids of approvals that may still be decided. */
   readonly undecided: readonly string[];
@@ -63,8 +65,15 @@ export interface KeptApproval {
   /** Epoch milliseconds, both. */
   readonly requestedAt: number;
   readonly expiresAt: number;
+  /** Absent in what older versions kept, which knew `conversational` alone. */
+  readonly route?: ApprovalRoute | undefined;
   /** Null while nobody has decided, and for ever when nobody did in time. */
-  readonly outcome: { readonly approved: boolean; readonly reason?: string | undefined } | null;
+  readonly outcome: {
+    readonly approved: boolean;
+    readonly reason?: string | undefined;
+    /** Who decided, where that is known. */
+    readonly by?: string | undefined;
+  } | null;
 }
 
 /** What decides whether a run that lost its process is brought back. */
@@ -105,8 +114,11 @@ export interface LiveCall {
   readonly id: string;
   readonly name: string;
   readonly requestedAt: number;
-  /** `waiting` for a place, for a `person`, `running`, or `stopping`. */
-  readonly state: 'waiting' | 'person' | 'running' | 'stopping';
+  /**
+   * `waiting` for a place, for a `person` who must approve it, `running`, `asking` a person while it
+   * runs, `stopping`, or `closing`: over, but for the notice to a webhook that was asked.
+   */
+  readonly state: 'waiting' | 'person' | 'running' | 'asking' | 'stopping' | 'closing';
   /** When it came to that state. */
   readonly since: number;
   /** When its own deadline ends it while it is running; null where it has none. */
@@ -118,8 +130,13 @@ export interface LiveCall {
 export interface LiveApproval {
   readonly decisionId: string;
   readonly toolName: string;
+  readonly route: ApprovalRoute;
+  /** Null unless a server asks it while it executes a call. */
+  readonly question: Question | null;
   readonly requestedAt: number;
   readonly expiresAt: number;
+  /** Set while a webhook is to be asked again, because it could not be asked. */
+  readonly retry: { readonly failures: number; readonly because: string } | null;
 }
 
 export interface LiveObligation {

@@ -1,4 +1,5 @@
 import type { ExplainedStep, RunEnd } from '../handle.ts';
+import { decidedSteps } from './approvals.ts';
 import { retrySteps } from './cancelled.ts';
 import { finalBecause } from './retries.ts';
 import { clause, duration } from './say.ts';
@@ -17,7 +18,12 @@ export function failedCause(story: Story, end: RunEnd): ExplainedStep[] {
     case 'internal_error':
       return workAtEnd(story, end);
     default:
-      return [...toolsSteps(story), ...retrySteps(story), ...finalFailureSteps(story)];
+      return [
+        ...decidedSteps(story),
+        ...toolsSteps(story),
+        ...retrySteps(story),
+        ...finalFailureSteps(story),
+      ];
   }
 }
 

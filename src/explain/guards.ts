@@ -41,6 +41,12 @@ const isRefusal = (detail: unknown): detail is Refusal =>
  */
 const IDLE: ReadonlySet<string> = new Set([
   'approval.hasExpired',
+  'approval.isBackingOff',
+  'approval.isGranted',
+  'approval.isNo',
+  'approval.isReopened',
+  'approval.isWebhook',
+  'approval.isYes',
   'approval.wasApproved',
   'approval.wasDenied',
   'claims.hasFirst',
@@ -60,7 +66,9 @@ const IDLE: ReadonlySet<string> = new Set([
   'run.mustParkBeforeCalls',
   'run.parksInstead',
   'toolCall.isError',
+  'toolCall.isForbidden',
   'toolCall.isGated',
+  'toolCall.isOfQuestion',
 ]);
 
 /** What a guard's no means where it refused a way that a reader might have expected. */
@@ -76,8 +84,12 @@ const SAID_NO: Readonly<Record<string, string>> = {
   'claims.isNew': 'that reader held a claim already',
   'toolCall.mayRun': 'nobody had approved the call, or the run was stopping',
   'toolCall.isFirstStop': 'the call was stopping already',
-  'approval.isApproved': 'the decision was not to approve, or was about another approval',
-  'approval.isMine': 'the decision was about another approval',
+  'toolCall.isNew': 'that question had been asked already',
+  'toolCall.isQuestion': 'whoever executes the call asks nothing under that id',
+  'approval.isApproved': 'the decision was not to approve, or was not one that this approval takes',
+  'approval.mayDecide':
+    'the decision was about another approval, or lacked the signature of the webhook that is asked',
+  'approval.mayRetry': 'the webhook failed in a way that another try does not mend',
 };
 
 /** Guards that say no now, each with what it waits for. */
@@ -109,12 +121,16 @@ const WAITS: Readonly<Record<string, Wait>> = {
   'run.isNobodyAsked': ({ approvals }, now) => {
     const [first] = approvals;
     if (first === undefined) return undefined;
-    const ids = approvals.map(({ decisionId }) => decisionId);
-    return (
-      `a person must decide ${ids.length === 1 ? 'approval' : 'the approvals'} ${list(ids)} ` +
-      `(${first.toolName}), asked ${duration(now - first.requestedAt)} ago`
-    );
+    const who = approvals.every(({ route }) => route === 'webhook') ? 'a webhook' : 'a person';
+    return `${who} must ${decideText(approvals)} (${first.toolName}), asked ${duration(now - first.requestedAt)} ago`;
   },
+  'toolCall.isNobodyAsked': ({ approvals }) => {
+    const questions = approvals.filter(({ question }) => question !== null);
+    return questions.length === 0
+      ? undefined
+      : `whoever executes the call waits for somebody to ${decideText(questions)}`;
+  },
+  'toolCall.isQuiet': () => 'a webhook that was asked is being told that nobody waits any more',
   'run.isQuiet': ({ obligations }, now) => {
     if (obligations.length === 0) return 'something that was asked to stop has not confirmed it';
     const waits = obligations.map(
@@ -133,6 +149,11 @@ const WAITS: Readonly<Record<string, Wait>> = {
   },
 };
 
+function decideText(approvals: LiveRun['approvals']): string {
+  const ids = approvals.map(({ decisionId }) => decisionId);
+  return `decide ${ids.length === 1 ? 'approval' : 'the approvals'} ${list(ids)}`;
+}
+
 function callsText(calls: LiveRun['calls'], now: number): string | undefined {
   if (calls.length === 0) return undefined;
   const texts = calls.map(
@@ -146,5 +167,7 @@ const CALL_STATES: Readonly<Record<LiveRun['calls'][number]['state'], string>> =
   waiting: 'has waited for a place for',
   person: 'has waited for a person for',
   running: 'has been running for',
+  asking: 'has asked a person for',
+  closing: 'is over and has been telling the webhook that was asked for',
   stopping: 'was told to stop and has not ended for',
 };

@@ -3,7 +3,8 @@ import type { KeptApproval } from './facts.ts';
 import { count, duration, moment, quoted } from './say.ts';
 import { entryStep, obligationStep } from './steps.ts';
 import type { Story } from './story.ts';
-import { askedText } from './work.ts';
+import { askedText, decider } from './asking.ts';
+import { openText } from './work.ts';
 
 /** Approvals that are told of one by one; the rest is counted. */
 const SHOWN_MAX = 4;
@@ -18,26 +19,27 @@ export function keptApprovalSteps(story: Story): ExplainedStep[] {
     .filter(({ event }) => !ids.has(event.decision_id))
     .map((entry) => {
       const { tool_name, decision_id } = entry.event;
-      const text = `${askedText(tool_name, decision_id)} and had not decided when it was parked`;
+      const text = `${openText(story, entry)} when it was parked`;
       return entryStep(entry, text, { decision_id, tool_name });
     });
   const all = [...known, ...others];
   const more = all.length - SHOWN_MAX;
   const last = all[SHOWN_MAX];
   if (last === undefined) return all;
-  const text = `A person was asked to approve ${count(more, 'further tool call')}`;
+  const who = kept[0]?.route === 'webhook' ? 'A webhook' : 'A person';
+  const text = `${who} was asked to approve ${count(more, 'further tool call')}`;
   return [...all.slice(0, SHOWN_MAX), obligationStep(last.at, text, { what: 'approval', more })];
 }
 
 /** Its question may have been asked by a run that this one goes on with, so it has no entry here. */
 function keptStep(story: Story, approval: KeptApproval): ExplainedStep {
-  const { decisionId, toolName, requestedAt, expiresAt } = approval;
+  const { decisionId, toolName, requestedAt, expiresAt, route = 'conversational' } = approval;
   const state = stateOf(approval, story.facts.now);
-  const text = `${askedText(toolName, decisionId)}${became(approval, story.facts.now)}`;
+  const text = `${askedText({ toolName, route }, decisionId)}${became(approval, story.facts.now)}`;
   const detail = { decision_id: decisionId, tool_name: toolName, state, expires_at: expiresAt };
   const entry = story
-    .all('approval_pending')
-    .findLast(({ event }) => event.decision_id === decisionId);
+    .approvalsOpenAt(story.facts.record.last_seq)
+    .find(({ event }) => event.decision_id === decisionId);
   if (entry !== undefined) return entryStep(entry, text, detail);
   return obligationStep(requestedAt, text, { what: 'approval', id: decisionId, ...detail });
 }
@@ -51,17 +53,27 @@ function stateOf({ outcome, expiresAt }: KeptApproval, now: number): KeptState {
 
 function became(approval: KeptApproval, now: number): string {
   const { outcome, expiresAt } = approval;
+  const after = `after the run was parked${said(outcome?.reason)}`;
   switch (stateOf(approval, now)) {
     case 'pending':
-      return ` and has not decided; without an answer it times out in ${duration(expiresAt - now)}`;
+      return ` and has not ${open(approval)}; without an answer it times out in ${duration(expiresAt - now)}`;
     case 'approved':
-      return ' and approved it after the run was parked';
+      return ` and ${decided('approved', outcome?.by)} ${after}`;
     case 'denied':
-      return ` and denied it after the run was parked${said(outcome?.reason)}, ${NOT_EXECUTED}`;
+      return ` and ${decided('denied', outcome?.by)} ${after}, ${NOT_EXECUTED}`;
     case 'timed_out':
       return ` and nobody did; it timed out at ${moment(expiresAt)}, ${NOT_EXECUTED}`;
   }
 }
+
+/** A webhook's answer has nobody to come to while its run is parked. */
+const open = ({ route }: KeptApproval): string =>
+  route === 'webhook'
+    ? 'answered: it is asked again when the run goes on, and until then a signed decision counts'
+    : 'decided';
+
+const decided = (how: 'approved' | 'denied', by: string | undefined): string =>
+  by === undefined ? `${how} it` : `it was ${how} by ${decider(by)}`;
 
 const said = (reason: string | undefined): string =>
   reason === undefined || reason.trim() === '' ? '' : `, saying ${quoted(reason)}`;

@@ -1,10 +1,11 @@
 import type { AnyActorRef, AnyMachineSnapshot } from 'xstate';
+import type { ApprovalContext } from '../../machines/approval.machine.ts';
 import type { RunContext } from '../../machines/run.contract.ts';
 import type { RunScope } from '../ports/run-scope.ts';
 import type { TransitionStep } from '../transitions/transition-log.ts';
 import { pathsOf, short, stateText } from '../transitions/words.ts';
 import { OWN_DEADLINE } from './calls.ts';
-import type { LiveCall, LiveChart, LiveRun } from './facts.ts';
+import type { LiveApproval, LiveCall, LiveChart, LiveRun } from './facts.ts';
 import { refusingNow } from './refusing.ts';
 
 /** What neither the run's scope nor its chart knows. */
@@ -27,14 +28,7 @@ export function describeLive(
   return {
     charts,
     calls: callsOf(scope, charts),
-    approvals: [...scope.approvals.values()]
-      .filter(({ request, outcome }) => outcome === undefined && request.decided === undefined)
-      .map(({ request, requestedAt }) => ({
-        decisionId: request.decisionId,
-        toolName: request.toolName,
-        requestedAt,
-        expiresAt: requestedAt + request.timeoutMs,
-      })),
+    approvals: approvalsOf(scope, run),
     obligations: [...scope.obligations]
       .filter(([, { state }]) => state === 'asked')
       .map(([key, { askedAt }]) => ({ ...refOf(key), askedAt })),
@@ -79,11 +73,14 @@ function callsOf(scope: RunScope, charts: readonly LiveChart[]): readonly LiveCa
         requestedAt,
         state: CALL_STATES[state] ?? 'waiting',
         since: came?.at ?? requestedAt,
-        deadlineAt: state === 'running' ? deadlineOf(scope, name, came) : null,
+        deadlineAt: isWorking(state) ? deadlineOf(scope, name, came) : null,
         overdue: state === 'stopping' && came?.event === OWN_DEADLINE,
       };
     });
 }
+
+/** The tool's clock runs while nobody is asked on its behalf, and begins anew after that. */
+const isWorking = (state: string): boolean => CALL_STATES[state] === 'running';
 
 /** Not known where the beginning of the call has left the log. */
 function deadlineOf(
@@ -97,9 +94,44 @@ function deadlineOf(
 
 const CALL_STATES: Readonly<Record<string, LiveCall['state']>> = {
   gated: 'person',
-  running: 'running',
+  'running.working': 'running',
+  'running.asking': 'asking',
   stopping: 'stopping',
+  closing: 'closing',
 };
+
+function approvalsOf(scope: RunScope, run: AnyActorRef): readonly LiveApproval[] {
+  const retries = retriesOf(run);
+  return [...scope.approvals.values()]
+    .filter(({ request, outcome }) => outcome === undefined && request.decided === undefined)
+    .map(({ request, requestedAt }) => {
+      const { decisionId, toolName, route, origin, timeoutMs } = request;
+      return {
+        decisionId,
+        toolName,
+        route,
+        question: origin.kind === 'elicitation' ? origin : null,
+        requestedAt,
+        expiresAt: requestedAt + timeoutMs,
+        retry: retries.get(decisionId) ?? null,
+      };
+    });
+}
+
+/** By decision id, the approvals whose webhook could not be asked and is to be asked again. */
+function retriesOf(actor: AnyActorRef): ReadonlyMap<string, NonNullable<LiveApproval['retry']>> {
+  const snapshot: unknown = actor.getSnapshot();
+  if (!isChart(snapshot)) return new Map();
+  if (snapshot.machine.id === 'approval') {
+    // The chart of that name has this context.
+    const { request, failures, failure } = snapshot.context as ApprovalContext;
+    return new Map(failure === null ? [] : [[request.decisionId, { failures, because: failure }]]);
+  }
+  const children: Readonly<Record<string, AnyActorRef | undefined>> = snapshot.children;
+  return new Map(
+    Object.values(children).flatMap((child) => (child === undefined ? [] : [...retriesOf(child)])),
+  );
+}
 
 function refOf(key: string): { what: string; id: string } {
   const colon = key.indexOf(':');

@@ -1,9 +1,10 @@
 import type { ExplainedStep } from '../handle.ts';
+import { approvalSteps, takenBackSteps } from './approvals.ts';
 import { unclaimedOf, unclaimedSteps } from './claims.ts';
-import type { LiveChart, LiveRun } from './facts.ts';
+import type { LiveApproval, LiveChart, LiveRun } from './facts.ts';
 import { parkingSteps } from './parked.ts';
 import { retrySteps } from './cancelled.ts';
-import { deadlineName, duration, list } from './say.ts';
+import { clause, count, deadlineName, duration, list, quoted } from './say.ts';
 import { entryStep, obligationStep, timerStep } from './steps.ts';
 import { capital, nameOf, stoppingSteps } from './stopping.ts';
 import type { Story } from './story.ts';
@@ -73,9 +74,12 @@ function preparingSteps(story: Story): ExplainedStep[] {
 
 function runningSteps(story: Story): ExplainedStep[] {
   const { live, now } = story.facts;
-  const before = [...resumedSteps(story), ...toolsSteps(story)];
-  const first = before.length > 0 ? before : beginningSteps(story);
   const calls = live?.calls ?? [];
+  const last = story.last('tool_complete')?.event.tool_id;
+  const told = new Set([...calls.map(({ id }) => id), ...(last === undefined ? [] : [last])]);
+  const decided = approvalSteps(story, { calls: told });
+  const before = [...resumedSteps(story), ...decided, ...toolsSteps(story)];
+  const first = before.length > 0 ? before : beginningSteps(story);
   if (calls.length > 0) return [...first, ...calls.slice(0, 4).map((call) => callStep(call, now))];
   const turn = live?.charts.find(({ chart }) => chart === 'turn');
   return turn === undefined ? first : [...first, ...retrySteps(story), modelStep(story, turn)];
@@ -98,6 +102,8 @@ const DOES: Readonly<Record<LiveRun['calls'][number]['state'], string>> = {
   waiting: 'waits for a place among those that run side by side, for',
   person: 'waits for a person, for',
   running: 'has been running for',
+  asking: 'asks a person while it runs, and has waited for',
+  closing: 'is over, and the webhook that was asked has been told of that for',
   stopping: 'was told to stop and has not ended for',
 };
 
@@ -120,22 +126,52 @@ const MODEL: Readonly<Record<string, string>> = {
 
 function waitingSteps(story: Story): ExplainedStep[] {
   const { now, live, record } = story.facts;
-  const steps = (live?.approvals ?? []).slice(0, 4).map((approval) => {
-    const { decisionId, toolName, requestedAt, expiresAt } = approval;
-    const text =
-      `A person must approve the tool ${toolName} (approval ${decisionId}), asked ` +
-      `${duration(now - requestedAt)} ago; ` +
-      `without an answer it times out in ${duration(expiresAt - now)}`;
-    return obligationStep(requestedAt, text, {
-      what: 'approval',
-      id: decisionId,
-      expires_at: expiresAt,
-    });
-  });
+  const steps = (live?.approvals ?? []).slice(0, 4).map((approval) => askingStep(story, approval));
   if (steps.length > 0) return [...resumedSteps(story), ...steps];
   const ids = list(record.approvals);
   const text = ids === '' ? 'A person was asked to approve a tool' : `A person must decide ${ids}`;
   return [obligationStep(now, text, { what: 'approval', ids: record.approvals })];
+}
+
+function askingStep(story: Story, approval: LiveApproval): ExplainedStep {
+  const { decisionId, requestedAt, expiresAt, route, retry } = approval;
+  const { now } = story.facts;
+  const left = duration(expiresAt - now);
+  const limit =
+    retry === null
+      ? `without an answer it times out in ${left}`
+      : `if it cannot be asked within ${left}, the approval fails`;
+  const text = `${waitingText(approval, now)}${remindedText(story, decisionId)}; ${limit}`;
+  return obligationStep(requestedAt, text, {
+    what: 'approval',
+    id: decisionId,
+    route,
+    expires_at: expiresAt,
+    ...(retry !== null && { failures: retry.failures }),
+  });
+}
+
+function waitingText(approval: LiveApproval, now: number): string {
+  const { toolName, decisionId, route, question, requestedAt, retry } = approval;
+  const ago = `asked ${duration(now - requestedAt)} ago`;
+  const what =
+    question === null
+      ? `approve the tool ${toolName}`
+      : `answer the server ${question.server} for its tool ${toolName}, which asks ${quoted(question.message)}`;
+  if (route === 'conversational') return `A person must ${what} (approval ${decisionId}), ${ago}`;
+  if (retry === null) return `A webhook must ${what} (approval ${decisionId}), ${ago}`;
+  const tries = retry.failures === 1 ? 'once' : `${retry.failures} times`;
+  return (
+    `A webhook must ${what} (approval ${decisionId}); asking it failed ${tries} ` +
+    `(${clause(retry.because)}), and it is asked again`
+  );
+}
+
+function remindedText(story: Story, decisionId: string): string {
+  const told = story
+    .all('approval_reminder')
+    .filter(({ event }) => event.decision_id === decisionId);
+  return told.length === 0 ? '' : `, with ${count(told.length, 'reminder')} since`;
 }
 
 function stoppingNow(story: Story): ExplainedStep[] {
@@ -152,6 +188,7 @@ function stoppingNow(story: Story): ExplainedStep[] {
   const steps = [
     ...(unclaimed === undefined ? [] : unclaimedSteps(story, unclaimed)),
     ...told,
+    ...takenBackSteps(story),
     ...open,
   ];
   if (open.length > 0) return steps;

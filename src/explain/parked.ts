@@ -41,7 +41,15 @@ export function resumptionText(story: Story): string {
   if (record.continued_by !== null) return `The run ${record.continued_by} goes on with it.`;
   if (resumption === undefined) return waysBack({ ...BY_HAND, undecided: record.approvals });
   const { obstacle } = resumption;
-  return obstacle === null ? waysBack(resumption) : OBSTACLES[obstacle](record.agent);
+  if (obstacle !== null) return OBSTACLES[obstacle](record.agent);
+  return waysBack({ ...resumption, decided: resumption.decided || areOver(story) });
+}
+
+/** An approval that nobody decided in time is over, too: its expiry brings the run back. */
+function areOver({ facts: { approvals = [], now } }: Story): boolean {
+  return (
+    approvals.length > 0 && approvals.every((one) => one.outcome !== null || one.expiresAt <= now)
+  );
 }
 
 const BY_HAND: Ways = { automatic: false, onStart: false, decided: false, undecided: [] };
@@ -62,15 +70,18 @@ function waysBack({ automatic, onStart, decided, undecided }: Ways): string {
   if (undecided.length > 0) {
     const ids = list(undecided);
     return automatic
-      ? `It goes on by itself when a person has decided ${ids}.`
-      : `A person must decide ${ids}; after that a resume request starts it again.`;
+      ? `It goes on by itself when ${ids} ${undecided.length === 1 ? 'is' : 'are'} decided or timed out.`
+      : `A person must decide ${ids}, or the time for that must pass; after that a resume request ` +
+          'starts it again.';
   }
-  if (!automatic || !onStart)
-    return 'It goes on when a resume request asks for it, and not before.';
-  const ways = 'when the server starts next, or when a resume request asks for it';
-  return decided
-    ? `It was to go on by itself once all was decided. Where that failed, it goes on ${ways}.`
-    : `It goes on ${ways}.`;
+  const byRequest = 'when a resume request asks for it';
+  if (automatic && decided) {
+    const ways = onStart ? `when the server starts next, or ${byRequest}` : byRequest;
+    return `It was to go on by itself once nothing was left to decide. Where that failed, it goes on ${ways}.`;
+  }
+  return automatic && onStart
+    ? `It goes on when the server starts next, or ${byRequest}.`
+    : `It goes on ${byRequest}, and not before.`;
 }
 
 /** That the run was asked to park, and whether it ran out of its time for that. */

@@ -6,6 +6,9 @@ export type EntryOf<Type extends JournalEvent['type']> = RunEntry & {
   readonly event: Extract<JournalEvent, { type: Type }>;
 };
 
+/** An entry that tells of an approval that somebody is asked for. */
+export type OpenAsking = EntryOf<'approval_requested' | 'approval_pending'>;
+
 /** How a tool call is told: as it was asked for, and how it ended if it has. */
 export interface CallStory {
   readonly requested: EntryOf<'tool_requested'>;
@@ -67,14 +70,18 @@ export class Story {
     );
   }
 
-  /** Approvals that had been asked for and had no answer when the entry was written. */
-  approvalsOpenAt(seq: number): readonly EntryOf<'approval_pending'>[] {
-    const answered = this.all('approval_completed');
-    return this.all('approval_pending').filter(
-      ({ event, seq: asked }) =>
-        asked <= seq &&
-        !answered.some((end) => end.event.decision_id === event.decision_id && end.seq <= seq),
-    );
+  /**
+   * Approvals that had been asked for and had no answer when the entry was written, each by what shows
+   * it best: that it waits, where that is told.
+   */
+  approvalsOpenAt(seq: number): readonly OpenAsking[] {
+    const told = [...this.all('approval_requested'), ...this.all('approval_pending')];
+    const open = new Map<string, OpenAsking>();
+    for (const entry of told) if (entry.seq <= seq) open.set(entry.event.decision_id, entry);
+    for (const { event, seq: answered } of this.all('approval_completed')) {
+      if (answered <= seq) open.delete(event.decision_id);
+    }
+    return [...open.values()].sort((a, b) => a.seq - b.seq);
   }
 
   get steps(): readonly TransitionStep[] {

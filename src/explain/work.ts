@@ -1,8 +1,10 @@
 import type { ExplainedStep } from '../handle.ts';
 import { short } from '../transitions/words.ts';
 import { callsText } from './calls.ts';
+import { askedText, type Asking } from './asking.ts';
+import { askingOf } from './approvals.ts';
 import { entryStep } from './steps.ts';
-import type { CallStory, Story } from './story.ts';
+import type { CallStory, OpenAsking, Story } from './story.ts';
 
 /** Links that name what was under way, at most; the rest is counted in the text after them. */
 const LINKS_MAX = 3;
@@ -45,8 +47,7 @@ export function openWorkSteps(story: Story, seq: number): ExplainedStep[] {
   const asked = new Set(story.approvalsOpenAt(seq).map(({ event }) => event.tool_call_id));
   const approvals = story.approvalsOpenAt(seq).map((entry) => {
     const { tool_name, decision_id } = entry.event;
-    const text = `${askedText(tool_name, decision_id)} and had not decided`;
-    return entryStep(entry, text, { decision_id, tool_name });
+    return entryStep(entry, openText(story, entry), { decision_id, tool_name });
   });
   const calls = story
     .callsOpenAt(seq)
@@ -66,11 +67,20 @@ function callStep(story: Story, { requested }: CallStory): ExplainedStep {
 
 /** Not every executor tells when it begins, but the call's chart knows. */
 const wasBegun = (story: Story, toolId: string): boolean =>
-  story.steps.some(({ actor, to }) => actor === short(`tool.${toolId}`) && to === 'running');
+  story.steps.some(
+    ({ actor, to }) => actor === short(`tool.${toolId}`) && to?.startsWith('running'),
+  );
 
-/** That an approval was asked for, so that one of several can be told. */
-export const askedText = (toolName: string, decisionId: string): string =>
-  `A person was asked to approve the tool ${toolName} (approval ${decisionId})`;
+/** That somebody was asked, and that there was no answer. */
+export function openText(story: Story, { event }: OpenAsking): string {
+  const asking = askingOf(story, event);
+  return `${askedText(asking, event.decision_id)} and ${unansweredText(asking)}`;
+}
+
+function unansweredText({ question, route }: Asking): string {
+  if (question) return 'had no answer';
+  return route === 'webhook' ? 'had not answered' : 'had not decided';
+}
 
 /** What the run was at, from where its chart stood: for the middle of a sentence. */
 export function occupation(state: string | null | undefined): string | undefined {

@@ -1,11 +1,15 @@
-import type { ToolCallEmitted } from '../../machines/tool-call.machine.ts';
+import type { ToolCallEmitted } from '../../machines/tool-call.contract.ts';
+import { requestResult } from '../hitl/request-approval.ts';
 import type { AgentEvent } from '../journal/events.ts';
-import { type CallRecord, describeCause, type RunScope } from '../ports/run-scope.ts';
+import type { CallRecord, RunScope } from '../ports/run-scope.ts';
+import { describeCause } from '../ports/run-stopped.ts';
 
 export type CallEnded = Extract<ToolCallEmitted, { type: 'toolCall.ended' }>;
 
 type ToolComplete = Extract<AgentEvent, { type: 'tool_complete' }>;
-type How = Pick<ToolComplete, 'success' | 'approval' | 'effect'> & { readonly text: string };
+type How = Pick<ToolComplete, 'success' | 'approval' | 'effect' | 'forbidden_by'> & {
+  readonly text: string;
+};
 
 /**
  * Tells the end of a tool call to the journal and, with the same words, to the model: what the
@@ -14,7 +18,7 @@ type How = Pick<ToolComplete, 'success' | 'approval' | 'effect'> & { readonly te
 export function tellCallEnded(scope: RunScope, fact: CallEnded): void {
   const record = scope.calls.get(fact.id);
   if (record === undefined || record.ended || record.client) return;
-  const how = howItEnded(fact, record);
+  const how = scope.isOwnQuestion(fact.name) ? howAnswered(fact, record) : howItEnded(fact, record);
   record.ended = true;
   record.result = { text: how.text, isError: !how.success };
   scope.unreported.push(fact.id);
@@ -31,7 +35,7 @@ function warnOfOrphan({ log, runId }: RunScope, { call }: CallRecord): void {
 }
 
 function toEvent(scope: RunScope, { call, requestedAt }: CallRecord, how: How): ToolComplete {
-  const { text, success, approval, effect } = how;
+  const { text, success, approval, effect, forbidden_by } = how;
   return {
     type: 'tool_complete',
     tool_id: call.id,
@@ -41,10 +45,22 @@ function toEvent(scope: RunScope, { call, requestedAt }: CallRecord, how: How): 
     ...(success ? { result: text } : { error: text }),
     ...(approval && { approval }),
     ...(effect && { effect }),
+    ...(forbidden_by !== undefined && { forbidden_by }),
   };
 }
 
+/** The built-in `request_approval`: whatever became of the question is its answer. */
+function howAnswered(fact: CallEnded, record: CallRecord): How {
+  const { approval } = fact;
+  if (approval === null || approval.kind === 'approved') return howItEnded(fact, record);
+  const { text, isError } = requestResult(approval);
+  const kind = approval.kind === 'errored' ? {} : { approval: approval.kind };
+  return { success: !isError, text, ...kind };
+}
+
 function howItEnded(fact: CallEnded, record: CallRecord): How {
+  if (fact.forbiddenBy !== undefined && fact.status === 'denied')
+    return forbidden(fact.forbiddenBy);
   const byPerson = fact.approval && byApproval(fact);
   if (byPerson) return byPerson;
   switch (fact.status) {
@@ -61,6 +77,12 @@ function howItEnded(fact: CallEnded, record: CallRecord): How {
       );
   }
 }
+
+const forbidden = (rule: string): How => ({
+  success: false,
+  forbidden_by: rule,
+  text: `Tool call blocked: the rule for "${rule}" forbids it. Do not execute this action.`,
+});
 
 /** Undefined when the approval let the tool run. */
 function byApproval({ approval }: CallEnded): How | undefined {

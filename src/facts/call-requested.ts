@@ -1,4 +1,4 @@
-import { type CallRecord, type RunScope } from '../ports/run-scope.ts';
+import type { CallRecord, RunScope } from '../ports/run-scope.ts';
 import { parseArguments } from '../ports/parse-arguments.ts';
 
 /** Tells that the model asked for a call; a resumed run tells it again of those it goes on with. */

@@ -1,15 +1,19 @@
 import type { ApprovalEmitted } from '../../machines/approval.machine.ts';
 import type { ClaimsEmitted } from '../../machines/claims.machine.ts';
 import type { RunEmitted } from '../../machines/run.contract.ts';
-import type { ToolCallEmitted } from '../../machines/tool-call.machine.ts';
+import type { ToolCallEmitted } from '../../machines/tool-call.contract.ts';
 import type { TurnEmitted } from '../../machines/turn.machine.ts';
 import type { ObligationRef, StopCause } from '../../machines/vocabulary.ts';
 import type { RunScope } from '../ports/run-scope.ts';
 import {
   causeFields,
+  logRetrying,
+  reopenApproval,
   tellApprovalCompleted,
   tellApprovalPending,
+  tellApprovalReminder,
   tellApprovalRequested,
+  tellApprovalWithdrawn,
 } from './approvals.ts';
 import { tellCallEnded } from './call-ended.ts';
 import { tellCallRequested } from './call-requested.ts';
@@ -47,8 +51,16 @@ export function recordFact(scope: RunScope, fact: RunFact): void {
       return tellCallEnded(scope, fact);
     case 'approval.requested':
       return tellApprovalRequested(scope, fact.request);
+    case 'approval.reopened':
+      return reopenApproval(scope, fact.request);
     case 'approval.pending':
       return tellApprovalPending(scope, fact.request);
+    case 'approval.reminded':
+      return tellApprovalReminder(scope, fact.request);
+    case 'approval.retrying':
+      return logRetrying(scope, fact);
+    case 'approval.withdrawn':
+      return tellApprovalWithdrawn(scope, fact);
     case 'approval.completed':
       return tellApprovalCompleted(scope, fact.request, fact.outcome);
     case 'attempt.started':

@@ -1,7 +1,10 @@
 import type { RunEvent } from '../../machines/run.contract.ts';
-import type { ApprovalOutcome } from '../../machines/vocabulary.ts';
-import type { Decision, DecisionAnswer } from '../handle.ts';
-import type { RunScope } from '../ports/run-scope.ts';
+import type { ApprovalOutcome, ApprovalRequest, ApprovalRoute } from '../../machines/vocabulary.ts';
+import { steadyNow } from '../clock.ts';
+import type { ApprovalItem, DecisionAnswer, DecisionCommand } from '../approval-item.ts';
+import type { ApprovalRecord, RunScope } from '../ports/run-scope.ts';
+import { checkDecision } from './check-decision.ts';
+import { isSameDecision } from './same-decision.ts';
 
 /** Decided approvals that are remembered, so that a repeated decision is answered alike. */
 const REMEMBERED_MAX = 10_000;
@@ -9,6 +12,16 @@ const REMEMBERED_MAX = 10_000;
 interface Decided {
   readonly outcome: ApprovalOutcome;
   readonly tenant: string;
+  readonly route: ApprovalRoute;
+}
+
+/** An approval has changed. `scope`: the live run that has it; absent for one of a parked run. */
+export interface DeskChange {
+  readonly decisionId: string;
+  readonly tenant: string;
+  readonly scope?: RunScope;
+  /** As it stands now, where nobody can be asked for that any more. */
+  readonly item?: ApprovalItem;
 }
 
 /**
@@ -18,57 +31,93 @@ interface Decided {
 export class ApprovalDesk {
   readonly #open = new Map<string, RunScope>();
   readonly #decided = new Map<string, Decided>();
+  readonly #watchers = new Set<(change: DeskChange) => void>();
   readonly #tellRun: (runId: string, event: RunEvent) => void;
 
   constructor(tellRun: (runId: string, event: RunEvent) => void) {
     this.#tellRun = tellRun;
   }
 
-  opened(decisionId: string, scope: RunScope): void {
-    this.#open.set(decisionId, scope);
+  /** Puts an event to a live run's chart; one that is gone hears nothing. */
+  tell(runId: string, event: RunEvent): void {
+    this.#tellRun(runId, event);
   }
 
-  closed(decisionId: string, outcome: ApprovalOutcome): void {
-    const tenant = this.#open.get(decisionId)?.command.tenant ?? '';
-    this.#open.delete(decisionId);
-    this.#decided.set(decisionId, { outcome, tenant });
+  opened(decisionId: string, scope: RunScope): void {
+    this.#open.set(decisionId, scope);
+    this.#changed(decisionId, scope);
+  }
+
+  /** One that was decided while its run was parked has not been opened in the run that goes on. */
+  closed(
+    { decisionId, route }: Pick<ApprovalRequest, 'decisionId' | 'route'>,
+    outcome: ApprovalOutcome,
+    scope: RunScope,
+  ): void {
+    const wasOpen = this.#open.delete(decisionId);
+    this.#decided.set(decisionId, { outcome, tenant: scope.command.tenant ?? '', route });
     for (const oldest of this.#decided.keys()) {
       if (this.#decided.size <= REMEMBERED_MAX) break;
       this.#decided.delete(oldest);
     }
+    if (wasOpen) this.#changed(decisionId, scope);
   }
 
   /** The run lets go; what it still asked is not asked here any more. */
   left(scope: RunScope): void {
     for (const decisionId of scope.approvals.keys()) {
-      if (this.#open.get(decisionId) === scope) this.#open.delete(decisionId);
+      if (this.#open.get(decisionId) !== scope) continue;
+      this.#open.delete(decisionId);
+      this.changed({ decisionId, tenant: scope.command.tenant ?? '' });
     }
   }
 
+  /** Calls `fn` at each change of an approval. Gives how to stop. */
+  watch(fn: (change: DeskChange) => void): () => void {
+    this.#watchers.add(fn);
+    return () => void this.#watchers.delete(fn);
+  }
+
+  changed(change: DeskChange): void {
+    for (const fn of this.#watchers) fn(change);
+  }
+
+  #changed(decisionId: string, scope: RunScope): void {
+    this.changed({ decisionId, tenant: scope.command.tenant ?? '', scope });
+  }
+
   /** The live run that asks; undefined for what another tenant was asked. */
-  asker(decisionId: string, tenant = ''): RunScope | undefined {
+  asker(decisionId: string, asking: Asking): RunScope | undefined {
     const scope = this.#open.get(decisionId);
-    return (scope?.command.tenant ?? '') === tenant ? scope : undefined;
+    return isFor(scope?.command.tenant ?? '', asking) ? scope : undefined;
   }
 
   /**
    * Resolves when the decision is durable; what another tenant was asked is unknown. Rejects with
-   * `StoreUnavailableError`.
+   * `DecisionRefusedError` and `StoreUnavailableError`.
    */
-  async decide(decisionId: string, decision: Decision, tenant = ''): Promise<DecisionAnswer> {
+  async decide(
+    decisionId: string,
+    decision: DecisionCommand,
+    tenant = '',
+  ): Promise<DecisionAnswer> {
+    const asking = { tenant, signed: decision.signed === true };
     const scope = this.#open.get(decisionId);
-    if (scope === undefined) return this.#repeated(decisionId, decision, tenant);
-    if ((scope.command.tenant ?? '') !== tenant) return 'unknown';
-    const request = scope.approvals.get(decisionId)?.request;
-    if (request === undefined) return 'unknown';
+    if (scope === undefined) return this.#repeated(decisionId, decision, asking);
+    if (!isFor(scope.command.tenant ?? '', asking)) return 'unknown';
+    const record = scope.approvals.get(decisionId);
+    if (record === undefined || !mayDecide(record.request, decision)) return 'unknown';
+    // A busy process may read a decision before it sees that the time is over: then that counts.
+    if (steadyNow(scope.clock) >= record.expiresAt) return 'unknown';
+    refuseUnfit(scope, record, decision);
     this.#tellRun(scope.runId, {
       type: 'approval.decide',
-      toolCallId: request.toolCallId,
+      toolCallId: record.request.toolCallId,
       decisionId,
       ...decision,
     });
     // The chart has taken it by now, or something else had come first.
-    if (this.#repeated(decisionId, decision, tenant) === 'unknown') return 'unknown';
+    if (this.#repeated(decisionId, decision, asking) === 'unknown') return 'unknown';
     try {
       await scope.journal.flushed();
     } catch (error) {
@@ -79,9 +128,35 @@ export class ApprovalDesk {
     return 'recorded';
   }
 
-  #repeated(decisionId: string, { approved }: Decision, tenant: string): DecisionAnswer {
+  #repeated(decisionId: string, decision: DecisionCommand, asking: Asking): DecisionAnswer {
     const decided = this.#decided.get(decisionId);
-    const kind = decided?.tenant === tenant ? decided.outcome.kind : undefined;
-    return kind === (approved ? 'approved' : 'denied') ? 'repeated' : 'unknown';
+    if (decided === undefined || !isFor(decided.tenant, asking)) return 'unknown';
+    if (!mayDecide(decided, asking)) return 'unknown';
+    return isSameDecision(decided.outcome, decision) ? 'repeated' : 'unknown';
   }
+}
+
+/** Who asks for an approval: a tenant, or whoever has the webhook's secret, which is nobody's. */
+export interface Asking {
+  readonly tenant: string;
+  readonly signed: boolean;
+}
+
+const isFor = (owner: string, { tenant, signed }: Asking): boolean => signed || owner === tenant;
+
+/** The chart says so again; here it keeps a decision that is not his from learning what is refused. */
+const mayDecide = (
+  { route }: { readonly route: ApprovalRoute },
+  { signed }: Pick<DecisionCommand, 'signed'>,
+): boolean => route === 'conversational' || signed === true;
+
+/** Throws for what the approval does not allow. */
+function refuseUnfit(
+  { agent }: RunScope,
+  { request: { toolName, origin } }: ApprovalRecord,
+  decision: DecisionCommand,
+): void {
+  const policy = agent.approvals ?? { allowsEdits: false, allowsGrants: false };
+  const problem = checkDecision({ toolName, origin, policy, gate: agent.gate }, decision);
+  if (problem !== undefined) throw problem;
 }

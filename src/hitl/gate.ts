@@ -1,21 +1,44 @@
-import { compileGlob } from './glob.ts';
+import type { ApprovalRule } from './rules.ts';
+import { compileGlobs, compileRule, firstMatch } from './rules/rule.ts';
 
 export interface GateOptions {
+  /** Before `requireApproval`; the first that matches wins. */
+  readonly rules?: readonly ApprovalRule[];
   /** Globs in configuration order; the first that matches is the one reported. */
   readonly requireApproval: readonly string[];
 }
 
-/** Why a tool needs a person's approval; undefined when it needs none. */
-export type Gate = (toolName: string) => { readonly matchedPattern: string } | undefined;
+/** What becomes of a call. `matchedPattern` is the glob that decided, as it is configured. */
+export type Verdict =
+  | { readonly effect: 'allow'; readonly matchedPattern?: string }
+  | { readonly effect: 'approve'; readonly matchedPattern: string }
+  | { readonly effect: 'deny'; readonly matchedPattern: string };
+
+/**
+ * Says what becomes of a call of a tool with these arguments, which must be those it is executed
+ * with. It has no memory: the same call gets the same verdict.
+ */
+export type Gate = (toolName: string, args: Readonly<Record<string, unknown>>) => Verdict;
 
 /**
  * Makes the gate that every server tool passes before it runs. The name is the sanitised one, as
- * the model sees it. Throws {@link GlobSyntaxError} for a pattern that configuration would refuse.
+ * the model sees it. The rules come first, in their order: the first whose globs match the name and
+ * whose conditions all hold for the arguments decides, a `deny` no more than an `allow`. Then come
+ * the globs of `requireApproval`. What nothing matches is allowed, and says no pattern.
+ *
+ * Throws for a glob, a pointer, a comparison or a pattern that configuration would refuse.
  */
-export function createGate({ requireApproval }: GateOptions): Gate {
-  const patterns = requireApproval.map((pattern) => ({ pattern, matches: compileGlob(pattern) }));
-  return (toolName) => {
-    const hit = patterns.find(({ matches }) => matches(toolName));
-    return hit && { matchedPattern: hit.pattern };
+export function createGate({ rules = [], requireApproval }: GateOptions): Gate {
+  const compiled = rules.map((rule) => ({ effect: rule.effect, match: compileRule(rule) }));
+  const globs = compileGlobs(requireApproval);
+  return (toolName, args) => {
+    for (const { effect, match } of compiled) {
+      const matchedPattern = match(toolName, args);
+      if (matchedPattern !== undefined) return { effect, matchedPattern };
+    }
+    const matchedPattern = firstMatch(globs, toolName);
+    return matchedPattern === undefined
+      ? { effect: 'allow' }
+      : { effect: 'approve', matchedPattern };
   };
 }

@@ -2,6 +2,7 @@ import type { Router } from '@koa/router';
 import Koa from 'koa';
 import type { Redact } from '../redact-secrets.ts';
 import { authenticate } from './auth/authenticate.ts';
+import { verifyDecisions } from './auth/decision-signature.ts';
 import { isDisconnect } from './disconnect.ts';
 import { browserGuard } from './middleware/browser-guard.ts';
 import { errorEnvelope } from './middleware/error-envelope.ts';
@@ -35,6 +36,7 @@ export function createApp(options: AppOptions): Koa {
   app.use(browserGuard(config));
   app.use(shutdownGate(handle));
   app.use(trackRequests(handle));
+  app.use(verifyDecisions(options));
   app.use(authenticate(options));
   app.use(demandJson);
   app.use(createRoutes(options).middleware());

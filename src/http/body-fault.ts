@@ -63,7 +63,7 @@ function kindOf(value: unknown): string {
   return EXPECTED[typeof value] ?? 'nothing';
 }
 
-/** `messages[0].content`. A key that is not fit to be sent back is cut to its fit beginning. */
+/** `messages[0].content`. */
 function pathOf(path: readonly PropertyKey[]): string {
   return path.reduce<string>((text, key) => {
     if (typeof key === 'number') return `${text}[${key}]`;
@@ -74,7 +74,8 @@ function pathOf(path: readonly PropertyKey[]): string {
 
 const SHOWN_CHARS_MAX = 64;
 
-function shown(key: string): string {
+/** A key of the request for a message. One that is not fit to be sent back is cut to its fit beginning. */
+export function shown(key: string): string {
   if (isEchoable(key)) return key;
   return `${key.slice(0, SHOWN_CHARS_MAX).replaceAll(/[\p{Cc}\p{Cs}]/gu, '?')}…`;
 }

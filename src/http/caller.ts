@@ -24,6 +24,9 @@ export function handleOf(ctx: Koa.Context, deps: Pick<HttpDeps, 'handle'>): Supe
   return callerOf(ctx)?.handle ?? deps.handle;
 }
 
+/** What the key of the request is called; undefined for a request without one. */
+export const keyNameOf = (ctx: Koa.Context): string | undefined => callerOf(ctx)?.keyName;
+
 /** Who sent the request, as fields of a log line; empty where nobody has said. */
 export function callerFields(ctx: Koa.Context): { key_name?: string; tenant?: string } {
   const caller = callerOf(ctx);

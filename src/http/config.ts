@@ -39,6 +39,19 @@ export interface HttpConfig {
   readonly headless: { readonly liveness: Liveness; readonly onBusy: BusyStrategy };
   /** Absent: the server is open. */
   readonly auth?: AuthConfig;
+  /** Absent: decisions carry no signatures, and headers that look like one are passed over. */
+  readonly webhookSigning?: SigningConfig;
+  /** Lower-case name of the header in which a trusted proxy says who decides an approval. */
+  readonly deciderHeader?: string;
+}
+
+/** What the signatures of decisions are held against. */
+export interface SigningConfig {
+  readonly secret: string;
+  /** Accepted beside the first one. */
+  readonly secondary?: string;
+  /** How far the time of a signature may be from ours, either way. */
+  readonly toleranceMs: number;
 }
 
 export type ToolResultMode = 'none' | 'open-web-ui' | 'aura' | 'hidden';

@@ -1,5 +1,6 @@
 import {
   AgentNotFoundError,
+  DecisionRefusedError,
   IdempotencyKeyReusedError,
   PolicyUnsupportedError,
   RunNotFoundError,
@@ -124,6 +125,9 @@ function ofRequest(error: SupervisorError): HttpError | undefined {
   if (error instanceof AgentNotFoundError) return agentNotFound(error, 'model');
   if (error instanceof PolicyUnsupportedError) {
     return new HttpError({ status: 422, code, message, param: 'liveness' });
+  }
+  if (error instanceof DecisionRefusedError) {
+    return new HttpError({ status: 422, code, message, param: error.field });
   }
   if (error instanceof IdempotencyKeyReusedError) {
     return conflict(error, { param: 'Idempotency-Key' });

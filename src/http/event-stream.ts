@@ -4,14 +4,17 @@ import { type SseCut, SseStream } from './sse.ts';
 
 export interface EventStreamOptions {
   /** Says in the log whose stream it is. */
-  readonly about: { readonly run_id: string } | { readonly session_id: string };
+  readonly about:
+    | { readonly run_id: string }
+    | { readonly session_id: string }
+    | { readonly feed: 'approvals' };
   readonly deps: Pick<HttpDeps, 'config' | 'clock' | 'log' | 'pool'>;
   /** We end the connection ourselves; called before the response closes. */
   readonly onCut?: () => void;
 }
 
 /**
- * Opens a stream of journal entries as configured; throws as `SseStream.open` does. A reader that is
+ * Opens a stream of events as configured; throws as `SseStream.open` does. A reader that is
  * cut is told of in the log, because to everybody else it looks like one that left.
  */
 export function openEventStream(ctx: Koa.Context, options: EventStreamOptions): SseStream {

@@ -1,8 +1,9 @@
 import type { RouterContext } from '@koa/router';
 import type Koa from 'koa';
 import { z } from 'zod';
+import { nearest } from '../nearest.ts';
 import type { PageQuery } from '../handle.ts';
-import { refusalOf } from './body-fault.ts';
+import { refusalOf, shown } from './body-fault.ts';
 import { ECHOED_BYTES_MAX, isEchoable, isUnsafe } from './echo.ts';
 import { badRequest } from './errors.ts';
 
@@ -26,6 +27,19 @@ export function queryValue(ctx: Koa.Context, name: string): string | undefined {
   const value = ctx.query[name];
   if (Array.isArray(value)) throw badRequest(`${name} is given more than once; send one.`, name);
   return value;
+}
+
+/**
+ * Refuses a query with a key that is not one of `known`: a misspelt filter would show more than was
+ * asked for. Throws 400 that names the key, and the known one that was probably meant.
+ */
+export function checkQueryKeys(ctx: Koa.Context, known: readonly string[]): void {
+  const unknown = Object.keys(ctx.query).find((key) => !known.includes(key));
+  if (unknown === undefined) return;
+  const name = shown(unknown);
+  const meant = nearest(unknown.slice(0, ECHOED_BYTES_MAX), known);
+  const remedy = meant === undefined ? `known are ${known.join(', ')}` : `did you mean ${meant}?`;
+  throw badRequest(`Unknown query key ${name}; ${remedy}${meant === undefined ? '.' : ''}`, name);
 }
 
 /** A flag of the query: absent is false. Throws 400 for anything but `true` and `false`. */
@@ -70,6 +84,9 @@ export function seqOf(name: string, text: string | undefined): number | undefine
 
 /** Every list is in the order of an id that the server minted. */
 const CURSOR = /^[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}$/;
+
+/** Query keys of every list. */
+export const PAGE_KEYS = ['limit', 'after'] as const;
 
 const PAGE_DEFAULT = 50;
 const PAGE_MAX = 200;

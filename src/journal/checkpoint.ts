@@ -48,7 +48,10 @@ export interface CheckpointCall {
 
 export interface CheckpointApproval {
   readonly decisionId: string;
-  readonly origin: ApprovalOrigin;
+  /** A question of an executor is never kept: it goes with the execution. */
+  readonly origin: Exclude<ApprovalOrigin, { kind: 'elicitation' }>;
+  /** Absent: `conversational`. */
+  readonly route?: 'webhook';
   readonly argumentsDigest: string;
   /** Epoch milliseconds. */
   readonly requestedAt: number;
@@ -77,6 +80,7 @@ const origin = z.discriminatedUnion('kind', [
 const approval = z.object({
   decisionId: z.string(),
   origin,
+  route: z.literal('webhook').optional(),
   argumentsDigest: z.string(),
   requestedAt: z.number(),
   expiresAt: z.number(),

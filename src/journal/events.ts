@@ -148,7 +148,13 @@ export type LifecycleEvent =
 
 export type ApprovalOriginFields =
   | { readonly kind: 'config_gate'; readonly matched_pattern: string }
-  | { readonly kind: 'agent_requested'; readonly reason: string; readonly agent_name: string };
+  | { readonly kind: 'agent_requested'; readonly reason: string; readonly agent_name: string }
+  | {
+      readonly kind: 'elicitation';
+      readonly server: string;
+      readonly message: string;
+      readonly schema: Readonly<Record<string, unknown>>;
+    };
 
 export type ApprovalScopeFields = { readonly kind: 'single'; readonly session_id?: string };
 
@@ -159,7 +165,7 @@ export type ApprovalOutcomeFields =
   | {
       readonly kind: 'cancelled';
       /** The true cause; the `aura.*` projection narrows it to its own set. */
-      readonly reason: CancelReason | 'error';
+      readonly reason: CancelReason | 'error' | 'call_over';
       readonly which?: DeadlineName;
     }
   | { readonly kind: 'errored'; readonly message: string };
@@ -196,6 +202,8 @@ export type AgentEvent =
       readonly tool_id: string;
       readonly tool_name: string;
       readonly progress_token?: number | string;
+      /** Of a call that had to be approved: the arguments it is executed with. */
+      readonly arguments_digest?: string;
     }
   | {
       readonly type: 'tool_progress';
@@ -215,6 +223,8 @@ export type AgentEvent =
       readonly result?: string;
       readonly error?: string;
       readonly approval?: 'denied' | 'timed_out' | 'cancelled';
+      /** The rule that forbids the call. */
+      readonly forbidden_by?: string;
       /** `unknown` when the tool ignored its signal: the effect may have happened. */
       readonly effect?: 'unknown';
     }
@@ -228,6 +238,10 @@ export type AgentEvent =
       readonly scope: ApprovalScopeFields;
       readonly tool_call_id: string;
       readonly arguments_digest: string;
+      /** Absent in journals of older versions, which knew `conversational` alone. */
+      readonly route?: 'conversational' | 'webhook';
+      /** RFC 3339. Absent in journals of older versions. */
+      readonly expires_at?: string;
     }
   | {
       readonly type: 'approval_pending';
@@ -242,13 +256,47 @@ export type AgentEvent =
       readonly arguments_digest: string;
     }
   | {
+      readonly type: 'approval_reminder';
+      readonly decision_id: string;
+      readonly tool_name: string;
+      readonly waited_ms: number;
+      /** RFC 3339. */
+      readonly expires_at: string;
+      readonly tool_call_id: string;
+    }
+  | {
       readonly type: 'approval_completed';
       readonly decision_id: string;
       readonly outcome: ApprovalOutcomeFields;
       readonly duration_ms: number;
       readonly scope: ApprovalScopeFields;
       readonly tool_call_id: string;
+      /** Of the arguments that were shown to the approver. */
       readonly arguments_digest: string;
+      /** Who decided, where that is known. */
+      readonly decided_by?: string;
+      /** It came with the signature of a webhook's decisions, and not as the answer of one. */
+      readonly signed?: true;
+      /** The decision whose approval for the session covers this call. */
+      readonly granted_by?: string;
+      /** The like of it is approved for the rest of the session. */
+      readonly grant?: 'session';
+      /** What the approver put in the place of the arguments; the call is executed with that. */
+      readonly edited?: {
+        readonly arguments: Readonly<Record<string, unknown>>;
+        readonly arguments_digest: string;
+      };
+      /** The answer to an elicitation. */
+      readonly content?: Readonly<Record<string, unknown>>;
+    }
+  | {
+      /** Whoever was asked by a webhook is told, or cannot be told, that nobody waits any more. */
+      readonly type: 'approval_withdrawn';
+      readonly decision_id: string;
+      readonly tool_call_id: string;
+      readonly reason: string;
+      /** Whether the webhook took the notice. */
+      readonly notified: boolean;
     };
 
 export type JournalEvent = LifecycleEvent | AgentEvent;

@@ -1,86 +1,127 @@
-import type { Envelope, JournalEvent } from './events.ts';
-import { type Check, type RunView, runsOf, type Violation } from './invariants-view.ts';
-
-/** Approvals that a parked run left open, by the run that goes on with it. */
-function inherited(entries: readonly Envelope[]): ReadonlyMap<string, readonly Gate[]> {
-  const open = new Map<string, readonly Gate[]>();
-  const inheritedBy = new Map<string, readonly Gate[]>();
-  for (const run of runsOf(entries)) {
-    const before = open.get(run.continues ?? '') ?? [];
-    inheritedBy.set(run.runId, before);
-    const answered = new Set(run.of('approval_completed').map(({ event }) => event.decision_id));
-    const asked = run.of('approval_requested').map(({ event }) => event);
-    const left = [...before, ...asked].filter(({ decision_id: id }) => !answered.has(id));
-    if (run.terminal?.event.type === 'parked') open.set(run.runId, left);
-  }
-  return inheritedBy;
-}
-
-/**
- * RUNS: a call that a rule holds back starts only after a person approved it, with the very
- * arguments that were shown.
- */
-export const gatedToolsApproved: Check = (entries) => {
-  const inheritedBy = inherited(entries);
-  return runsOf(entries).flatMap((run) => ungated(run, inheritedBy.get(run.runId) ?? []));
-};
-
-function ungated(run: RunView, before: readonly Gate[]): Violation[] {
-  const gates = [...before, ...run.of('approval_requested').map(({ event }) => event)];
-  return run.of('tool_start').flatMap(({ seq, event }) =>
-    gates
-      .filter((gate) => gate.tool_call_id === event.tool_id && gate.origin.kind === 'config_gate')
-      .filter((gate) => !isApproved(run, gate, seq))
-      .map((gate) => {
-        const message = `call ${event.tool_id} starts without approval ${gate.decision_id}`;
-        return run.violation('RUNS', seq, message);
-      }),
-  );
-}
-
-type Gate = Pick<
-  Extract<JournalEvent, { type: 'approval_requested' }>,
-  'decision_id' | 'arguments_digest' | 'tool_call_id' | 'origin'
->;
-
-function isApproved(run: RunView, gate: Gate, before: number): boolean {
-  return run.of('approval_completed').some(({ seq, event }) => {
-    return (
-      seq < before &&
-      event.decision_id === gate.decision_id &&
-      event.arguments_digest === gate.arguments_digest &&
-      event.outcome.kind === 'approved'
-    );
-  });
-}
+import {
+  approvalsOf,
+  type ApprovalsOfRun,
+  type ApprovalView,
+  isElicitation,
+} from './invariants-approval-view.ts';
+import type { Check, EventOf, Placed, RunView, Violation } from './invariants-view.ts';
 
 /**
  * RUNS: an approval is asked for once, answered once and after that, and never left open at the end,
- * unless the run was parked: then the run that goes on with it answers, if it ever starts.
+ * unless the run was parked: then the run that goes on with it answers, if it ever starts. A question
+ * that a server asked is not kept, since the call that asked it is over.
  */
-export const approvalsAnswered: Check = (entries) => {
-  const inheritedBy = inherited(entries);
-  return runsOf(entries).flatMap((run) => unanswered(run, inheritedBy.get(run.runId) ?? []));
-};
+export const approvalsAnswered: Check = (entries) => approvalsOf(entries).flatMap(unanswered);
 
-function unanswered(run: RunView, before: readonly Gate[]): Violation[] {
-  const open = new Map(before.map((gate) => [gate.decision_id, 0]));
-  const known = new Set(open.keys());
-  const violations: Violation[] = [];
-  for (const { seq, event } of run.of('approval_requested', 'approval_completed')) {
-    const { decision_id: id } = event;
-    if (event.type === 'approval_requested') {
-      if (known.has(id)) violations.push(run.violation('RUNS', seq, `${id} is asked for twice`));
-      known.add(id);
-      open.set(id, seq);
-    } else if (!open.delete(id)) {
-      const how = known.has(id) ? 'a second time' : 'without having been asked for';
-      violations.push(run.violation('RUNS', seq, `${id} is answered ${how}`));
-    }
-  }
-  if (run.terminal === undefined || run.terminal.event.type === 'parked') return violations;
-  // What it would have gone on with goes with it, untold.
-  if (run.first('started') === undefined) return violations;
-  const left = [...open].map(([id, seq]) => run.violation('RUNS', seq, `${id} stays open`));
+function unanswered({ run, approvals }: ApprovalsOfRun): Violation[] {
+  const story = new OpenStory(approvals);
+  const violations = run.of('approval_requested', 'approval_completed').flatMap((placed) => {
+    const wrong = story.note(placed);
+    return wrong === undefined ? [] : [run.violation('RUNS', placed.seq, wrong)];
+  });
+  const left = leftOpen(run, approvals).map(({ asked: { seq, event }, inherited }) =>
+    run.violation('RUNS', inherited ? 0 : seq, `${event.decision_id} stays open`),
+  );
   return [...violations, ...left];
+}
+
+function leftOpen(run: RunView, approvals: readonly ApprovalView[]): readonly ApprovalView[] {
+  const open = approvals.filter(({ answers }) => answers.length === 0);
+  if (run.terminal === undefined) return [];
+  // What it would have gone on with goes with it, untold.
+  if (run.first('started') === undefined) return [];
+  return run.terminal.event.type === 'parked'
+    ? open.filter(({ asked }) => isElicitation(asked.event))
+    : open;
+}
+
+/** Which approvals are open, entry by entry. */
+class OpenStory {
+  readonly #known: Set<string>;
+  readonly #open: Set<string>;
+
+  constructor(approvals: readonly ApprovalView[]) {
+    const inherited = approvals.filter((approval) => approval.inherited);
+    const idsOf = (some: readonly ApprovalView[]) =>
+      new Set(some.map(({ asked }) => asked.event.decision_id));
+    this.#known = idsOf(inherited);
+    this.#open = idsOf(inherited.filter(({ wasOpen }) => wasOpen));
+  }
+
+  isOpen(decisionId: string): boolean {
+    return this.#open.has(decisionId);
+  }
+
+  /** What is wrong with the entry at its place. */
+  note({
+    event,
+  }: Placed<EventOf<'approval_requested' | 'approval_completed'>>): string | undefined {
+    const { decision_id: id } = event;
+    if (event.type === 'approval_completed') {
+      if (this.#open.delete(id)) return undefined;
+      return `${id} is answered ${this.#known.has(id) ? 'a second time' : 'without having been asked for'}`;
+    }
+    const again = this.#known.has(id);
+    this.#known.add(id);
+    this.#open.add(id);
+    return again ? `${id} is asked for twice` : undefined;
+  }
+}
+
+/**
+ * RUNS: that an approval waits is told by the conversational route alone, that it still waits is told
+ * with the expiry that it was asked with, and neither is told of one that is not open.
+ */
+export const approvalsToldWhileOpen: Check = (entries) => approvalsOf(entries).flatMap(toldLate);
+
+function toldLate({ run, approvals }: ApprovalsOfRun): Violation[] {
+  const story = new OpenStory(approvals);
+  const waitedMs = new Map<string, number>();
+  const shown = new Set<string>();
+  return run.of(...WAITING).flatMap((placed) => {
+    const { seq, event } = placed;
+    if (event.type === 'approval_requested' || event.type === 'approval_completed') {
+      story.note(placed as Parameters<OpenStory['note']>[0]);
+      return [];
+    }
+    const { decision_id: id, expires_at: expires } = event;
+    const view = approvals.find(({ asked }) => asked.event.decision_id === id);
+    const wrong = [
+      ...(story.isOpen(id) ? [] : [`${event.type} of ${id}, which is not open`]),
+      ...wrongExpiry(view, expires),
+      ...(event.type === 'approval_pending'
+        ? wrongPending(view, shown)
+        : wrongReminder(event, waitedMs)),
+    ];
+    return wrong.map((what) => run.violation('RUNS', seq, what));
+  });
+}
+
+const WAITING = [
+  'approval_requested',
+  'approval_completed',
+  'approval_pending',
+  'approval_reminder',
+] as const;
+
+function wrongExpiry(view: ApprovalView | undefined, expires: string): string[] {
+  const asked = view?.asked.event.expires_at;
+  return asked === undefined || asked === expires ? [] : [`${expires} is not when it expires`];
+}
+
+function wrongPending(view: ApprovalView | undefined, shown: Set<string>): string[] {
+  if (view === undefined) return [];
+  const { route, decision_id: id } = view.asked.event;
+  const again = shown.has(id) ? [`${id} is told to wait twice`] : [];
+  shown.add(id);
+  return route === 'webhook' ? ['a webhook is asked, so nobody decides here', ...again] : again;
+}
+
+function wrongReminder(
+  { decision_id: id, waited_ms: waited }: EventOf<'approval_reminder'>,
+  before: Map<string, number>,
+): string[] {
+  const last = before.get(id) ?? 0;
+  before.set(id, waited);
+  return waited > last ? [] : [`${id} has waited ${waited} ms, and ${last} ms before`];
 }

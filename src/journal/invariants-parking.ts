@@ -29,9 +29,11 @@ function continuation(run: RunView, parkedId: string, parked: RunView | undefine
   const started = run.of('started');
   const renamed = started.filter(({ event }) => event.continues !== parkedId);
   if (started.length === 0) return [];
+  // One that has just begun has yet to ask.
+  const forgotten = run.terminal === undefined ? [] : forgottenCalls(run, parked);
   return [
     ...renamed.map(({ seq }) => run.violation('RUNS', seq, `it does not name ${parkedId}`)),
-    ...forgottenCalls(run, parked),
+    ...forgotten,
   ];
 }
 

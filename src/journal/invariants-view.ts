@@ -13,11 +13,13 @@ export interface Violation {
 /** Looks at the whole journal of one session. Pure. */
 export type Check = (entries: readonly Envelope[]) => Violation[];
 
-type EventOf<Type extends JournalEvent['type']> = Extract<JournalEvent, { type: Type }>;
+export type EventOf<Type extends JournalEvent['type']> = Extract<JournalEvent, { type: Type }>;
 
 /** An event and its place. */
 export interface Placed<Event extends JournalEvent = JournalEvent> {
   readonly seq: number;
+  /** Epoch milliseconds. */
+  readonly at: number;
   readonly event: Event;
 }
 
@@ -62,11 +64,11 @@ export class RunView {
 /** The runs of a journal, in the order of their first entries. */
 export function runsOf(entries: readonly Envelope[]): RunView[] {
   const runs = new Map<string, RunView>();
-  for (const { run_id: runId, seq, payload } of entries) {
+  for (const { run_id: runId, seq, at, payload } of entries) {
     if (runId === undefined) continue;
     const run = runs.get(runId) ?? new RunView(runId);
     runs.set(runId, run);
-    run.events.push({ seq, event: payload.event });
+    run.events.push({ seq, at, event: payload.event });
   }
   return [...runs.values()];
 }

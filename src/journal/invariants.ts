@@ -1,7 +1,15 @@
 import type { Envelope } from './events.ts';
-import { approvalsAnswered, gatedToolsApproved } from './invariants-approvals.ts';
+import { answersFit, elicitationsWithinCalls, refusalsTold } from './invariants-answers.ts';
+import { approvalsAnswered, approvalsToldWhileOpen } from './invariants-approvals.ts';
 import { claimsTellOneStory } from './invariants-claims.ts';
+import {
+  decidedInTime,
+  forbiddenNeverStart,
+  gatedToolsApproved,
+  grantsCover,
+} from './invariants-gates.ts';
 import { continuedOnce, parkedAtRest, queuedFirst } from './invariants-parking.ts';
+import { promptsWithdrawn } from './invariants-prompts.ts';
 import {
   denseSeq,
   disconnectReadsInOrder,
@@ -14,17 +22,25 @@ import { toolCallsClosed, toolCallsInOrder } from './invariants-tools.ts';
 import { type Check, runsOf, type Violation } from './invariants-view.ts';
 
 export {
+  answersFit,
   approvalsAnswered,
+  approvalsToldWhileOpen,
   claimsTellOneStory,
   continuedOnce,
+  decidedInTime,
   denseSeq,
   disconnectReadsInOrder,
+  elicitationsWithinCalls,
+  forbiddenNeverStart,
   gatedToolsApproved,
+  grantsCover,
   nothingAfterStopping,
   obligationsClosed,
   oneTerminal,
   parkedAtRest,
+  promptsWithdrawn,
   queuedFirst,
+  refusalsTold,
   startedFirst,
   toolCallsClosed,
   toolCallsInOrder,
@@ -39,7 +55,15 @@ export const CHECKS: readonly Check[] = Object.freeze([
   toolCallsClosed,
   toolCallsInOrder,
   gatedToolsApproved,
+  decidedInTime,
+  forbiddenNeverStart,
+  grantsCover,
   approvalsAnswered,
+  approvalsToldWhileOpen,
+  promptsWithdrawn,
+  answersFit,
+  refusalsTold,
+  elicitationsWithinCalls,
   nothingAfterStopping,
   obligationsClosed,
   disconnectReadsInOrder,
@@ -49,16 +73,24 @@ export const CHECKS: readonly Check[] = Object.freeze([
   continuedOnce,
 ]);
 
+export interface CheckOptions {
+  /** Every run must have ended. */
+  readonly ended?: true;
+  /** The machine's clock was set while the journal was written, so times in it are not compared. */
+  readonly clock?: 'set';
+}
+
 /**
  * Tells what a session's whole journal shows to be wrong. A run that has not ended may be in the
  * middle of anything; with `ended`, one that has not is wrong too.
  */
 export function checkJournal(
   entries: readonly Envelope[],
-  options: { readonly ended?: true } = {},
+  { ended, clock }: CheckOptions = {},
 ): Violation[] {
-  const violations = CHECKS.flatMap((check) => check(entries));
-  return options.ended === undefined ? violations : [...violations, ...unended(entries)];
+  const checks = clock === 'set' ? CHECKS.filter((check) => check !== decidedInTime) : CHECKS;
+  const violations = checks.flatMap((check) => check(entries));
+  return ended === undefined ? violations : [...violations, ...unended(entries)];
 }
 
 /** A run that never got its terminal entry, at the place of its last one. */

@@ -3,6 +3,7 @@ import { StoreUnavailableError } from '../errors.ts';
 import type {
   ApprovalStore,
   Awaitable,
+  GrantStore,
   RunQuery,
   SessionStore,
   Store,
@@ -44,6 +45,7 @@ type Promised<T> = {
 export type JournalIndex = Promised<
   SessionStore &
     ApprovalStore &
+    GrantStore &
     Pick<
       Store,
       'getStart' | 'getCheckpoint' | 'getLog' | 'bytes' | 'totalBytes' | 'discard' | 'forgetRuns'
@@ -203,6 +205,10 @@ const indexOf = (store: Store, call: Call): JournalIndex => ({
   decideApproval: (id, outcome, now) => call(() => store.decideApproval(id, outcome, now)),
   getApproval: (id) => call(() => store.getApproval(id)),
   listApprovals: (query) => call(() => store.listApprovals(query)),
+  listExpiring: (limit) => call(() => store.listExpiring(limit)),
+  expireApproval: (id, outcome, now) => call(() => store.expireApproval(id, outcome, now)),
+  putGrant: (grant) => call(() => store.putGrant(grant)),
+  listGrants: (sessionId) => call(() => store.listGrants(sessionId)),
   getStart: (key) => call(() => store.getStart(key)),
   getCheckpoint: (runId) => call(() => store.getCheckpoint(runId)),
   getLog: (runId) => call(() => store.getLog(runId)),

@@ -1,3 +1,4 @@
+import type { ApprovalRoute } from '../../machines/vocabulary.ts';
 import type {
   AgentEvent,
   ApprovalOutcomeFields,
@@ -20,8 +21,16 @@ export interface Ending {
 export interface OpenApproval {
   readonly event: EventOf<'approval_requested'>;
   readonly at: number;
-  /** When it expires; undefined when its `approval_pending` did not reach the store. */
+  readonly route: ApprovalRoute;
+  /** Undefined where an older version told it with `approval_pending`, which did not reach the store. */
   readonly expiresAt?: number;
+}
+
+/** An approval that ended otherwise than by the answer of its webhook, which has not been told of that. */
+export interface OwedNotice {
+  readonly decisionId: string;
+  readonly toolCallId: string;
+  readonly outcome: ApprovalOutcomeFields;
 }
 
 interface Call {
@@ -42,11 +51,15 @@ interface Call {
  * OE3. An approval that was inherited is this run's to close, and nothing of its call ran before that.
  * OE4. A call that may have been executed has an unknown effect: one that had started, and one that
  *      nobody held back, because what it did last may not have reached the store.
+ * OE5. A question of a server goes with the execution that asked it, also where its call goes on: the
+ *      next execution asks anew. It says nothing of whether its call was approved.
+ * OE6. A webhook that was asked in vain is owed a notice until the entries tell of one.
  */
 export class OpenEnds {
   readonly #calls = new Map<string, Call>();
   readonly #approvals = new Map<string, OpenApproval>();
   readonly #obligations = new Map<string, { event: EventOf<'obligation'>; at: number }>();
+  readonly #owed = new Map<string, OwedNotice>();
   /** Decision ids that a run before this one asked for. */
   readonly #inherited = new Set<string>();
 
@@ -54,6 +67,12 @@ export class OpenEnds {
   inherit(asked: OpenApproval): void {
     this.#inherited.add(asked.event.decision_id);
     this.#approvals.set(asked.event.decision_id, asked);
+  }
+
+  /** Whether the call's approval has ended and does not let it run. */
+  isRefused(callId: string): boolean {
+    const approval = this.#calls.get(callId)?.approval;
+    return approval !== undefined && approval !== 'open' && approval.kind !== 'approved';
   }
 
   /** The run's next entry. */
@@ -68,21 +87,36 @@ export class OpenEnds {
         this.#calls.delete(event.tool_id);
         return;
       case 'approval_requested':
-        this.#approvals.set(event.decision_id, { event, at });
-        return this.#change(event.tool_call_id, { approval: 'open' });
+        return this.#ask(event, at);
       case 'approval_pending': {
         const asked = this.#approvals.get(event.decision_id);
+        if (asked === undefined || asked.expiresAt !== undefined) return;
         const expiresAt = Date.parse(event.expires_at);
-        if (asked !== undefined) this.#approvals.set(event.decision_id, { ...asked, expiresAt });
+        this.#approvals.set(event.decision_id, { ...asked, expiresAt });
         return;
       }
       case 'approval_completed':
-        this.#approvals.delete(event.decision_id);
-        return this.#change(event.tool_call_id, { approval: event.outcome });
+        return this.#answer(event);
+      case 'approval_withdrawn':
+        this.#owed.delete(event.decision_id);
+        return;
       case 'obligation':
         return this.#noteObligation(event, at);
       default:
     }
+  }
+
+  /** Approvals without an answer, questions of servers among them, in the order they were asked for. */
+  get open(): readonly OpenApproval[] {
+    return [...this.#approvals.values()];
+  }
+
+  /**
+   * Webhooks to be told that nobody waits any more. Those of approvals that `close` ends are among them
+   * once its entries are noted.
+   */
+  get owed(): readonly OwedNotice[] {
+    return [...this.#owed.values()];
   }
 
   /**
@@ -102,12 +136,12 @@ export class OpenEnds {
   }
 
   /**
-   * What must be told before the terminal entry, in order. Changes nothing here. The calls in `kept`
-   * go on in another run, which tells of them and of their approvals.
+   * What must be told before the terminal entry, in order, but for the notices that are owed. Changes
+   * nothing here. The calls in `kept` go on in another run, which tells of them and of their approvals.
    */
   close(ending: Ending, kept: ReadonlySet<string> = new Set()): readonly Payload[] {
     const approvals = [...this.#approvals.values()]
-      .filter(({ event }) => !kept.has(event.tool_call_id))
+      .filter(({ event }) => isElicitation(event) || !kept.has(event.tool_call_id))
       .map(({ event, at }) => agent(cancelled(event, at, ending)));
     const calls = [...this.#calls]
       .filter(([id]) => !kept.has(id))
@@ -119,9 +153,30 @@ export class OpenEnds {
   }
 
   #request(id: string, name: string, requestedAt: number): void {
-    const isAsked = [...this.#approvals.values()].some(({ event }) => event.tool_call_id === id);
+    const isAsked = this.open.some(
+      ({ event }) => event.tool_call_id === id && !isElicitation(event),
+    );
     const approval = isAsked ? ('open' as const) : undefined;
     this.#calls.set(id, { name, requestedAt, started: false, approval });
+  }
+
+  #ask(event: EventOf<'approval_requested'>, at: number): void {
+    const { decision_id: id, route = 'conversational', expires_at: expires } = event;
+    const expiry = expires === undefined ? {} : { expiresAt: Date.parse(expires) };
+    this.#approvals.set(id, { event, at, route, ...expiry });
+    if (!isElicitation(event)) this.#change(event.tool_call_id, { approval: 'open' });
+  }
+
+  #answer(event: EventOf<'approval_completed'>): void {
+    const { decision_id: decisionId, tool_call_id: toolCallId, outcome, signed } = event;
+    const asked = this.#approvals.get(decisionId);
+    this.#approvals.delete(decisionId);
+    if (asked === undefined || !isElicitation(asked.event)) {
+      this.#change(toolCallId, { approval: outcome });
+    }
+    // A signed decision came by another way than the webhook's answer.
+    if (asked?.route !== 'webhook' || (isDecision(outcome) && signed !== true)) return;
+    this.#owed.set(decisionId, { decisionId, toolCallId, outcome });
   }
 
   #change(id: string, change: Partial<Call>): void {
@@ -135,6 +190,12 @@ export class OpenEnds {
     else this.#obligations.delete(key);
   }
 }
+
+const isElicitation = ({ origin }: EventOf<'approval_requested'>): boolean =>
+  origin.kind === 'elicitation';
+
+const isDecision = ({ kind }: ApprovalOutcomeFields): boolean =>
+  kind === 'approved' || kind === 'denied';
 
 function cancelled(
   event: EventOf<'approval_requested'>,

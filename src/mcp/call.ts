@@ -9,8 +9,10 @@ import { type Clock, steadyNow, TIMER_MS_MAX, type TimerHandle } from '../clock.
 import { cancelReasonOf } from './cancel-reason.ts';
 import { NotExecutedError } from './failures.ts';
 import type { McpLimits } from './limits.ts';
+import type { Questions } from './questions.ts';
+import { callRedactorOf, type Redact } from './redact.ts';
 import { boundText, renderResult } from './results.ts';
-import type { CallEnd, ProgressNote, TappedTransport } from './tap.ts';
+import type { CallEnd, CallWatch, ProgressNote, TappedTransport } from './tap.ts';
 import { deferred, unlessAborted, within } from './wait.ts';
 
 export interface CallRequest {
@@ -25,8 +27,11 @@ export interface CallDeps {
   readonly tap: TappedTransport;
   readonly clock: Clock;
   readonly limits: McpLimits;
-  /** A sentence for what went wrong, free of secrets. */
-  describe(error: unknown): string;
+  readonly questions: Questions;
+  /** The call's own headers, as they can be sent. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
+  /** A sentence for what went wrong, free of the connection's secrets and of what `redact` knows. */
+  describe(error: unknown, redact: Redact): string;
 }
 
 /** Clients of this wire recognise a failure to execute by these words. */
@@ -47,6 +52,8 @@ export const failedResult = (reason: string): ToolResult => ({
  * CA4. A call that certainly was not executed rejects with {@link NotExecutedError}: it may be made
  *      again. Every other failure is a result.
  * CA5. No listener of it is left on the caller's signal or on the connection.
+ * CA6. Its own headers go with its request alone, and their values into no error, progress or question.
+ * CA7. What it has asked a person ends with it, and as soon as the signal aborts.
  */
 export async function performCall(request: CallRequest, deps: CallDeps): Promise<ToolResult> {
   const { signal } = request.context;
@@ -54,7 +61,7 @@ export async function performCall(request: CallRequest, deps: CallDeps): Promise
   const call = new ToolCall(request, deps);
   const answer = call.send();
   try {
-    return renderResult(await unlessAborted(answer, signal), deps.limits);
+    return renderResult(await unlessAborted(answer, signal), deps.limits, call.redact);
   } catch (error) {
     if (!signal.aborted) return call.fail(error);
     await call.cancel();
@@ -65,6 +72,7 @@ export async function performCall(request: CallRequest, deps: CallDeps): Promise
 }
 
 class ToolCall {
+  readonly redact: Redact;
   readonly #request: CallRequest;
   readonly #deps: CallDeps;
   /** The SDK never removes its listener from the signal it gets, so it gets one of our own. */
@@ -79,6 +87,7 @@ class ToolCall {
   constructor(request: CallRequest, deps: CallDeps) {
     this.#request = request;
     this.#deps = deps;
+    this.redact = callRedactorOf(deps.headers);
   }
 
   /** Sends the request and says so. Rejects with what the connection or the server said. */
@@ -90,7 +99,13 @@ class ToolCall {
       answer = client.request(
         { method: 'tools/call', params: { name: toolName, arguments: args } },
         CallToolResultSchema,
-        { signal: this.#abandon.signal, timeout: TIMER_MS_MAX },
+        {
+          signal: this.#abandon.signal,
+          timeout: TIMER_MS_MAX,
+          // Progress is read off the wire; this makes the SDK start its timer anew at a refresh.
+          resetTimeoutOnProgress: true,
+          onprogress: () => {},
+        },
       );
     });
     answer?.catch(() => {});
@@ -100,7 +115,7 @@ class ToolCall {
 
   /** The result of a call that failed. Throws {@link NotExecutedError} for one that may be repeated. */
   fail(error: unknown): ToolResult {
-    const reason = this.#deps.describe(error);
+    const reason = this.#deps.describe(error, this.redact);
     const wasRefused = this.#id === undefined || this.#end === 'refused';
     if (wasRefused) throw new NotExecutedError(reason, { cause: error });
     return failedResult(reason);
@@ -113,6 +128,7 @@ class ToolCall {
     if (this.#id === undefined) return;
     this.#lastSignOfLife = steadyNow(clock);
     this.#abandon.abort(cancelReasonOf(context.signal.reason));
+    this.#deps.questions.askers.stop(this.#id);
     const written = this.#written?.then(
       () => true,
       () => false,
@@ -133,7 +149,9 @@ class ToolCall {
   forget(): void {
     const isUnanswered = this.#end !== 'answered' && this.#end !== 'closed';
     if (this.#end !== undefined && isUnanswered) this.#abandon.abort('over');
-    if (this.#end === undefined && this.#id !== undefined) this.#deps.tap.forget(this.#id);
+    if (this.#end !== undefined || this.#id === undefined) return;
+    this.#deps.tap.forget(this.#id);
+    this.#deps.questions.askers.end(this.#id, { mayGoOn: true });
   }
 
   /** Waits for the end, or for silence after the server has read the cancellation. */
@@ -175,30 +193,50 @@ class ToolCall {
     });
   }
 
-  #watch() {
+  #watch(): CallWatch {
     return {
-      sent: (id: RequestId) => {
-        this.#id = id;
-      },
-      progress: (note: ProgressNote) => this.#progress(note),
-      cancelling: (written: Promise<void>) => {
+      headers: this.#deps.headers,
+      sent: (id) => this.#begin(id),
+      progress: (note) => this.#progress(note),
+      cancelling: (written) => {
         this.#written = written;
       },
-      over: (how: CallEnd, error?: Error) => {
+      over: (how, error) => {
         this.#end = how;
+        this.#endQuestions(how);
         if (how === 'broken') this.#broken.reject(error ?? new AnswerLostError());
         this.#over.resolve(how);
       },
     };
   }
 
+  #begin(id: RequestId): void {
+    const { context } = this.#request;
+    this.#id = id;
+    this.#deps.questions.askers.begin(id, {
+      ...(context.elicit === undefined ? {} : { elicit: context.elicit.bind(context) }),
+      redact: this.redact,
+      heard: () => this.#heard(),
+    });
+  }
+
+  #endQuestions(how: CallEnd): void {
+    if (this.#id === undefined) return;
+    const mayGoOn = how === 'unsent' || how === 'broken';
+    this.#deps.questions.askers.end(this.#id, { mayGoOn });
+  }
+
+  #heard(): void {
+    this.#lastSignOfLife = steadyNow(this.#deps.clock);
+  }
+
   #progress(note: ProgressNote): void {
     const { context } = this.#request;
-    const { clock, limits } = this.#deps;
-    this.#lastSignOfLife = steadyNow(clock);
+    const { limits } = this.#deps;
+    this.#heard();
     if (context.signal.aborted || this.#id === undefined) return;
     const { message, ...percent } = describeProgress(note);
-    const bounded = boundText(message, limits.progressTextBytesMax);
+    const bounded = boundText(this.redact(message), limits.progressTextBytesMax);
     context.progress({ message: bounded, ...percent, progressToken: this.#id });
   }
 }

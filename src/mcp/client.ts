@@ -22,7 +22,10 @@ import {
   McpConnectionError,
   OversizedMessageError,
 } from './failures.ts';
+import { callHeaders } from './headers.ts';
 import { type ConnectionTarget, createLink, type Link } from './link.ts';
+import { Questions } from './questions.ts';
+import type { Redact } from './redact.ts';
 import { type SendFailure, TappedTransport } from './tap.ts';
 import { deferred, unlessAborted, within } from './wait.ts';
 
@@ -89,6 +92,7 @@ class LiveClient implements McpClient {
   readonly #link: Link;
   readonly #tap: TappedTransport;
   readonly #client: Client;
+  readonly #questions: Questions;
   readonly #lostListeners = new Set<(reason: string) => void>();
   readonly #gone = deferred<void>();
   /** Rejects when the connection as a whole got a message over the bound. */
@@ -109,10 +113,17 @@ class LiveClient implements McpClient {
       ended: (id) => this.#tap.streamEnded(id),
       oversized: (error, id) => this.#onOversizedEvent(error, id),
     });
-    this.#tap = new TappedTransport(this.#link.transport);
+    this.#tap = new TappedTransport(this.#link.transport, () => this.#link.carrier());
+    this.#questions = new Questions({
+      ...deps,
+      server: target.config.name,
+      redact: target.redact,
+      send: (message) => this.#tap.send(message),
+      refresh: (id) => this.#tap.refresh(id),
+    });
     this.#client = new Client(
       { name: 'runwarden', version: deps.version },
-      { capabilities: {}, jsonSchemaValidator: NO_VALIDATION },
+      { capabilities: { elicitation: { form: {} } }, jsonSchemaValidator: NO_VALIDATION },
     );
     this.#listen();
   }
@@ -147,13 +158,26 @@ class LiveClient implements McpClient {
       tap: this.#tap,
       clock: this.#deps.clock,
       limits: this.#deps.limits,
-      describe: (error) => this.describe(error),
+      questions: this.#questions,
+      headers: this.#headersOf(request),
+      describe: (error, redact) => this.describe(error, redact),
     });
+  }
+
+  /** The headers of one call; over stdio there are none. */
+  #headersOf({ context }: CallRequest): Readonly<Record<string, string>> | undefined {
+    const { name: server, transport } = this.#target.config;
+    if (context.headers === undefined || transport === 'stdio') return undefined;
+    return callHeaders(context.headers, (header) =>
+      this.#deps.log.warn({ server, header }, 'A header of an MCP call cannot be sent'),
+    );
   }
 
   async probe(): Promise<void> {
     const { clock, limits } = this.#deps;
     if (steadyNow(clock) - this.#lastHeardMs < limits.probeAfterMs) return;
+    // A server may read nothing but the answer to its question, and a person takes their time.
+    if (this.#questions.openCount > 0) return;
     const abandon = new AbortController();
     const pong = this.#client.ping({ signal: abandon.signal, timeout: TIMER_MS_MAX }).then(
       () => undefined,
@@ -192,13 +216,13 @@ class LiveClient implements McpClient {
     this.#link.kill();
   }
 
-  /** A sentence for the error, free of secrets. */
-  describe(error: unknown): string {
+  /** A sentence for the error, free of the connection's secrets and of what `redact` knows. */
+  describe(error: unknown, redact: Redact = (text) => text): string {
     if (error instanceof AnswerLostError) return error.message;
     if (this.#flood !== undefined && !this.#isAnswer(error)) return this.#flood.reason;
     const charsMax = this.#deps.limits.reasonCharsMax;
     return describeFailure(error, {
-      redact: this.#target.redact,
+      redact: (text) => redact(this.#target.redact(text)),
       charsMax,
       closed: this.#tap.closed,
     });
@@ -227,6 +251,9 @@ class LiveClient implements McpClient {
       this.#lastHeardMs = steadyNow(this.#deps.clock);
     };
     this.#tap.onsendfailure = (failure) => this.#onSendFailure(failure);
+    this.#tap.onquestion = (request, carrier) => this.#questions.receive(request, carrier);
+    this.#tap.onwithdrawal = (id) => this.#questions.withdraw(id);
+    this.#tap.onlateanswer = (id) => this.#questions.askers.answeredLate(id);
     this.#client.setNotificationHandler(ToolListChangedNotificationSchema, () => {
       this.#tools = undefined;
     });

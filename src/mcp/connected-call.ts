@@ -22,6 +22,7 @@ export interface CallRoute {
  * CC2. A call that certainly was not executed is made once more, on the next connection. One that may
  *      have been executed never is.
  * CC3. The call is told as started once, and all its progress carries the token of that start.
+ * CC4. A call that is made once more carries its own headers again, and may ask as before.
  */
 export async function callConnected(request: CallRequest, route: CallRoute): Promise<ToolResult> {
   const { signal } = request.context;
@@ -76,6 +77,7 @@ const notConnected = ({ serverName }: CallRoute, reason: string): McpConnectionE
   new McpConnectionError(`the MCP server "${serverName}" is not connected: ${reason}`);
 
 function startedOnce(context: ToolContext): ToolContext {
+  const { headers, elicit } = context;
   let first: { readonly progressToken?: number | string } | undefined;
   return {
     runId: context.runId,
@@ -88,6 +90,8 @@ function startedOnce(context: ToolContext): ToolContext {
       context.started(info);
     },
     progress: (progress) => context.progress({ ...progress, ...first }),
+    ...(headers === undefined ? {} : { headers }),
+    ...(elicit === undefined ? {} : { elicit: elicit.bind(context) }),
     cancelSent: (sent) => context.cancelSent?.(sent),
   };
 }

@@ -5,6 +5,7 @@
 
 import { McpServer } from '@modelcontextprotocol/sdk/server/mcp.js';
 import { StdioServerTransport } from '@modelcontextprotocol/sdk/server/stdio.js';
+import { registerDeployTool } from './demo-deploy.ts';
 import { registerFileTools } from './demo-files.ts';
 import { registerWorkTools } from './demo-work.ts';
 
@@ -14,6 +15,7 @@ const server = new McpServer(
 );
 registerWorkTools(server);
 const scratch = registerFileTools(server);
+registerDeployTool(server, scratch);
 
 /** Standard input is the parent's grip on this process: without it nobody is there to serve. */
 function leave(): void {

@@ -37,6 +37,23 @@ export function resolveHeaders(
   return withUserinfo(config.url, headers);
 }
 
+/**
+ * The headers of one call as they can be sent, lower-case names. Those that the transport sets itself
+ * and those that no header can hold are passed over; `passedOver` hears their names.
+ */
+export function callHeaders(
+  headers: Readonly<Record<string, string>>,
+  passedOver: (name: string) => void,
+): Readonly<Record<string, string>> {
+  const sent = Object.entries(headers).flatMap(([name, value]): [string, string][] => {
+    const lower = name.toLowerCase();
+    if (!RESERVED.has(lower) && isName(lower) && isSendable(lower, value)) return [[lower, value]];
+    passedOver(lower);
+    return [];
+  });
+  return Object.fromEntries(sent);
+}
+
 function checkedName(name: string, table: string): string {
   const lower = name.toLowerCase();
   if (RESERVED.has(lower)) {
@@ -44,14 +61,19 @@ function checkedName(name: string, table: string): string {
       `the header "${lower}" is set by the transport; remove it from \`${table}\` of this server`,
     );
   }
+  if (isName(lower)) return lower;
+  throw new McpConnectionError(
+    `"${name}" is not a header name; correct it in \`${table}\` of this server`,
+  );
+}
+
+function isName(name: string): boolean {
   try {
-    validateHeaderName(lower);
+    validateHeaderName(name);
+    return true;
   } catch {
-    throw new McpConnectionError(
-      `"${name}" is not a header name; correct it in \`${table}\` of this server`,
-    );
+    return false;
   }
-  return lower;
 }
 
 function checkedValue(name: string, value: string): string {

@@ -3,6 +3,7 @@ import { StreamableHTTPClientTransport } from '@modelcontextprotocol/sdk/client/
 import type { FetchLike, Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type { RequestId } from '@modelcontextprotocol/sdk/types.js';
 import { Agent, fetch as undiciFetch } from 'undici';
+import { RequestScopes } from './request-scope.ts';
 import { McpConnectionError, OversizedMessageError } from './failures.ts';
 import type { McpLimits } from './limits.ts';
 import { BodyMeter, EventMeter, type MessageMeter } from './message-bound.ts';
@@ -11,6 +12,8 @@ import type { HttpServerConfig } from './server-config.ts';
 /** A transport over HTTP and what is needed to end it for good. */
 export interface HttpLink {
   readonly transport: Transport;
+  /** While a message is received: the request whose own stream brings it, if one does. */
+  carrier(): RequestId | undefined;
   /** Ends the session the server gave, if it gave one. Rejects when the server refuses. */
   endSession(): Promise<void>;
   /** Closes every socket, whatever is under way on it. */
@@ -34,7 +37,7 @@ export interface StreamEvents {
 /**
  * Opens nothing yet; the transport connects when it is started. Each link has its own sockets, and no
  * time limit of the HTTP library cuts a tool that works for long in silence. No message over
- * `messageBytesMax` is read to its end.
+ * `messageBytesMax` is read to its end. The headers of a call go with the POST of that call alone.
  *
  * Throws {@link McpConnectionError} when the URL is none.
  */
@@ -45,17 +48,22 @@ export function createHttpLink(config: HttpServerConfig, options: HttpLinkOption
     bodyTimeout: 0,
     connect: { timeout: options.limits.connectMs },
   });
-  const fetch = observed(fetchOver(agent), options);
+  const scopes = new RequestScopes();
+  const fetch = observed(scopes.withHeaders(fetchOver(agent)), scopes, options);
   const init = { requestInit: { headers: { ...options.headers } }, fetch };
   const destroy = () => void agent.destroy().catch(() => {});
   if (config.transport === 'sse') {
-    return { transport: new SSEClientTransport(url, init), endSession: async () => {}, destroy };
+    const transport = scopes.attach(new SSEClientTransport(url, init));
+    // All answers come by one stream, which no request opened.
+    return { transport, carrier: () => undefined, endSession: async () => {}, destroy };
   }
-  const transport = new StreamableHTTPClientTransport(url, init);
+  const streamable = new StreamableHTTPClientTransport(url, init);
   // The SDK types `sessionId` as optional without `undefined`, its own contract with it.
+  const transport = scopes.attach(streamable as Transport);
   return {
-    transport: transport as Transport,
-    endSession: () => transport.terminateSession(),
+    transport,
+    carrier: () => scopes.requestId,
+    endSession: () => streamable.terminateSession(),
     destroy,
   };
 }
@@ -87,6 +95,7 @@ function fetchOver(agent: Agent): FetchLike {
  */
 function observed(
   fetch: FetchLike,
+  scopes: RequestScopes,
   { limits, streams }: Pick<HttpLinkOptions, 'limits' | 'streams'>,
 ): FetchLike {
   return async (url, init) => {
@@ -96,7 +105,7 @@ function observed(
       void response.body.cancel().catch(() => {});
       return response;
     }
-    const id = init?.method === 'POST' ? callIdOf(init.body) : undefined;
+    const id = init?.method === 'POST' ? scopes.callId : undefined;
     const body = isEventStream(response)
       ? metered(response.body, new EventMeter(limits.messageBytesMax), watchOf(streams, id))
       : metered(response.body, new BodyMeter(limits.messageBytesMax), {});
@@ -145,13 +154,4 @@ function metered(
     },
     cancel: (reason) => reader.cancel(reason),
   });
-}
-
-/** The id of a tool call in a request body; undefined for everything else. */
-function callIdOf(body: unknown): RequestId | undefined {
-  if (typeof body !== 'string' || !body.includes('"tools/call"')) return undefined;
-  const message = JSON.parse(body) as { method?: unknown; id?: unknown };
-  const { method, id } = message;
-  if (method !== 'tools/call') return undefined;
-  return typeof id === 'string' || typeof id === 'number' ? id : undefined;
 }

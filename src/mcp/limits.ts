@@ -34,6 +34,17 @@ export interface McpLimits extends McpServerLimits {
   readonly stderrBytesMax: number;
   /** What a reader of the run sees of one progress message. */
   readonly progressTextBytesMax: number;
+  /** What a person reads of a server's question. */
+  readonly questionTextBytesMax: number;
+  /** Questions of one call that wait for an answer at the same time. */
+  readonly questionsOpenMax: number;
+  /** Questions of one call, answered ones included. */
+  readonly questionsMax: number;
+  /**
+   * How long a call that was given up without an answer may still be the one that asks. Longer than a
+   * server that obeys needs; one that does not and asks later is taken for the only call under way.
+   */
+  readonly strayAskMs: number;
   /** What the model reads of a tool's own error. */
   readonly errorTextBytesMax: number;
   readonly resourceTextBytesMax: number;
@@ -71,6 +82,10 @@ export const MCP_LIMITS: McpLimits = Object.freeze({
   stderrLineBytesMax: 2_048,
   stderrBytesMax: 65_536,
   progressTextBytesMax: 4_096,
+  questionTextBytesMax: 8_192,
+  questionsOpenMax: 10,
+  questionsMax: 100,
+  strayAskMs: 10_000,
   errorTextBytesMax: 8_192,
   resourceTextBytesMax: 65_536,
   resultTextBytesMax: 1_048_576,

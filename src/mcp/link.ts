@@ -1,4 +1,5 @@
 import type { Transport } from '@modelcontextprotocol/sdk/shared/transport.js';
+import type { RequestId } from '@modelcontextprotocol/sdk/types.js';
 import type { McpDeps } from './deps.ts';
 import { createHttpLink, type StreamEvents } from './http-link.ts';
 import type { Redact } from './redact.ts';
@@ -16,6 +17,8 @@ export interface ConnectionTarget {
 /** A transport and its two ways to end. */
 export interface Link {
   readonly transport: Transport;
+  /** While a message is received: the request whose own stream brings it, where the transport tells. */
+  carrier(): RequestId | undefined;
   /** Ends session, process group and sockets, each within its bound. Never rejects. */
   end(): Promise<void>;
   /** Ends everything now, without a word to the server. */
@@ -26,7 +29,12 @@ export interface Link {
 export function createLink(target: ConnectionTarget, deps: McpDeps, streams: StreamEvents): Link {
   if (target.config.transport === 'stdio') {
     const transport = new StdioTransport(target.config, target.redact, deps);
-    return { transport, end: () => transport.close(), kill: () => transport.kill() };
+    return {
+      transport,
+      carrier: () => undefined,
+      end: () => transport.close(),
+      kill: () => transport.kill(),
+    };
   }
   const http = createHttpLink(target.config, {
     headers: target.headers,
@@ -42,5 +50,5 @@ export function createLink(target: ConnectionTarget, deps: McpDeps, streams: Str
     await within(ended, { clock: deps.clock, ms: deps.limits.sessionEndMs, fallback: undefined });
     kill();
   };
-  return { transport: http.transport, end, kill };
+  return { transport: http.transport, carrier: () => http.carrier(), end, kill };
 }

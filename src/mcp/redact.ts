@@ -1,3 +1,4 @@
+import { createRedactor } from '../redact-secrets.ts';
 import type { McpServerConfig } from './server-config.ts';
 
 /** Replaces every secret of one connection in a text that may leave the process. */
@@ -18,11 +19,21 @@ export function redactorOf(
   headers: Readonly<Record<string, string>>,
 ): Redact {
   const secrets = [...new Set(secretsOf(config, headers))]
-    .filter((value) => value.length >= SECRET_CHARS_MIN && !COMMON.has(value.toLowerCase()))
+    .filter(isWorthHiding)
     .sort((a, b) => b.length - a.length);
   if (secrets.length === 0) return (text) => text;
   return (text) => secrets.reduce((left, secret) => left.replaceAll(secret, '[redacted]'), text);
 }
+
+/** Makes the redactor of one call: the values of the headers that it alone carries. */
+export function callRedactorOf(headers: Readonly<Record<string, string>> = {}): Redact {
+  const values = Object.values(headers);
+  const secrets = [...values, ...values.map(withoutScheme)].filter(isWorthHiding);
+  return createRedactor(secrets, { charsMin: SECRET_CHARS_MIN });
+}
+
+const isWorthHiding = (value: string): boolean =>
+  value.length >= SECRET_CHARS_MIN && !COMMON.has(value.toLowerCase());
 
 function secretsOf(
   config: McpServerConfig,

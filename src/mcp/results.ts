@@ -1,5 +1,6 @@
 import type { CallToolResult, ContentBlock } from '@modelcontextprotocol/sdk/types.js';
 import type { ToolResult } from '../tool.ts';
+import type { Redact } from './redact.ts';
 
 export interface ResultLimits {
   readonly errorTextBytesMax: number;
@@ -12,15 +13,23 @@ const ERROR_PREFIX = 'Tool returned an error: ';
 
 /**
  * What the model reads of a result: the structured content as indented JSON where there is some,
- * else the parts, one a line. A tool's own error is marked as one and cut in the middle.
+ * else the parts, one a line. A tool's own error is marked as one, cut in the middle, and `redact`ed:
+ * errors like to repeat what they were sent.
  */
-export function renderResult(result: CallToolResult, limits: ResultLimits): ToolResult {
+export function renderResult(
+  result: CallToolResult,
+  limits: ResultLimits,
+  redact: Redact = (text) => text,
+): ToolResult {
   const text =
     result.structuredContent === undefined
       ? result.content.map((part) => renderPart(part, limits)).join('\n')
       : JSON.stringify(result.structuredContent, null, 2);
   if (result.isError === true) {
-    return { text: ERROR_PREFIX + boundText(text, limits.errorTextBytesMax), isError: true };
+    return {
+      text: ERROR_PREFIX + boundText(redact(text), limits.errorTextBytesMax),
+      isError: true,
+    };
   }
   return { text: boundText(text, limits.resultTextBytesMax), isError: false };
 }

@@ -4,10 +4,13 @@ import type {
 } from '@modelcontextprotocol/sdk/shared/transport.js';
 import type {
   JSONRPCMessage,
+  JSONRPCRequest,
   MessageExtraInfo,
   RequestId,
 } from '@modelcontextprotocol/sdk/types.js';
+import type { CallSendOptions } from './request-scope.ts';
 import { wasNotExecuted } from './failures.ts';
+import { ASK_METHOD } from './question-wire.ts';
 
 /** A message that could not be written, and whether the server had given us a session by then. */
 export interface SendFailure {
@@ -24,6 +27,8 @@ export interface ProgressNote {
 
 /** What a call learns from the wire beyond its answer. */
 export interface CallWatch {
+  /** Headers of this one request, for a transport that has headers. */
+  readonly headers?: Readonly<Record<string, string>> | undefined;
   /** The request goes out under this id, which is its progress token too. */
   sent(id: RequestId): void;
   progress(note: ProgressNote): void;
@@ -39,6 +44,11 @@ export interface CallWatch {
  * `broken`: the stream that was to carry the answer ended without it.
  */
 export type CallEnd = 'answered' | 'unsent' | 'refused' | 'broken' | 'closed';
+
+const CANCEL_METHOD = 'notifications/cancelled';
+
+/** A request or a notification. */
+type OwnMessage = Extract<JSONRPCMessage, { method: string }>;
 
 interface LiveCall {
   readonly watch: CallWatch;
@@ -58,6 +68,8 @@ interface LiveCall {
  * TP3. An answer that comes after the cancellation ends its call and goes no further.
  * TP4. Every call is over exactly once: answered, unsent, refused, broken, or closed with the
  *      transport.
+ * TP5. A question to a person is given to `onquestion` with the request whose stream brought it, and never
+ *      to the SDK, which knows nothing of calls.
  */
 export class TappedTransport implements Transport {
   onclose?: () => void;
@@ -67,7 +79,14 @@ export class TappedTransport implements Transport {
   onactivity?: () => void;
   /** Hears every message that could not be written. */
   onsendfailure?: (failure: SendFailure) => void;
+  /** Hears the server's questions; `carrier` is the request whose stream brought it, if one did. */
+  onquestion?: (request: JSONRPCRequest, carrier: RequestId | undefined) => void;
+  /** The server takes one of its requests back. */
+  onwithdrawal?: (requestId: RequestId) => void;
+  /** An answer arrived that no call waits for any more. */
+  onlateanswer?: (id: RequestId) => void;
   readonly #inner: Transport;
+  readonly #carrierOf: () => RequestId | undefined;
   readonly #calls = new Map<RequestId, LiveCall>();
   /** Calls that ended without an answer: the SDK is still to drop them, which sends nothing. */
   readonly #dead = new Set<RequestId>();
@@ -75,8 +94,10 @@ export class TappedTransport implements Transport {
   #expected: CallWatch | undefined;
   #closed = false;
 
-  constructor(inner: Transport) {
+  /** `carrierOf` gives, while a message is received, the request whose stream brings it. */
+  constructor(inner: Transport, carrierOf: () => RequestId | undefined = () => undefined) {
     this.#inner = inner;
+    this.#carrierOf = carrierOf;
     inner.onclose = () => this.#close();
     inner.onerror = (error) => this.onerror?.(error);
     inner.onmessage = (message, extra) => this.#receive(message, extra);
@@ -129,6 +150,13 @@ export class TappedTransport implements Transport {
     this.#drop(id);
   }
 
+  /** The SDK starts the timer of a call anew, as it does at its progress. */
+  refresh(id: RequestId): void {
+    const params = { progressToken: id, progress: 0 };
+    if (!this.#calls.has(id)) return;
+    this.onmessage?.({ jsonrpc: '2.0', method: 'notifications/progress', params });
+  }
+
   /** The HTTP body that was to carry the answer of a call has ended. */
   streamEnded(id: RequestId): void {
     const call = this.#calls.get(id);
@@ -161,7 +189,7 @@ export class TappedTransport implements Transport {
     if ('id' in message && 'method' in message && message.method === 'tools/call') {
       return this.#sendCall(message, options);
     }
-    if ('method' in message && message.method === 'notifications/cancelled') {
+    if ('method' in message && message.method === CANCEL_METHOD) {
       return this.#sendCancellation(message, options);
     }
     return this.#inner.send(message, options);
@@ -179,9 +207,14 @@ export class TappedTransport implements Transport {
     watch.sent(message.id);
     const hadSession = this.#inner.sessionId !== undefined;
     const meta = { ...(message.params?._meta ?? {}), progressToken: message.id };
+    const own: CallSendOptions = {
+      ...options,
+      onresumptiontoken: () => (call.resumable = true),
+      headers: watch.headers,
+    };
     const written = this.#inner.send(
       { ...message, params: { ...message.params, _meta: meta } },
-      { ...options, onresumptiontoken: () => (call.resumable = true) },
+      own,
     );
     written.catch((error: unknown) =>
       this.#finish(message.id, wasNotExecuted(error, hadSession) ? 'refused' : 'unsent'),
@@ -204,17 +237,32 @@ export class TappedTransport implements Transport {
   #receive(message: JSONRPCMessage, extra?: MessageExtraInfo): void {
     this.onactivity?.();
     if ('method' in message) {
-      if (message.method === 'notifications/progress') this.#progress(message.params);
-      else this.onmessage?.(message, extra);
+      this.#receiveOwn(message, extra);
       return;
     }
     const call = message.id === undefined ? undefined : this.#calls.get(message.id);
     if (call === undefined || message.id === undefined) {
+      if (message.id !== undefined) this.onlateanswer?.(message.id);
       this.onmessage?.(message, extra);
       return;
     }
     if (!call.cancelled) this.onmessage?.(message, extra);
     this.#finish(message.id, 'answered');
+  }
+
+  /** What the server says of its own accord. */
+  #receiveOwn(message: OwnMessage, extra?: MessageExtraInfo): void {
+    if (message.method === 'notifications/progress') {
+      this.#progress(message.params);
+      return;
+    }
+    if ('id' in message && message.method === ASK_METHOD && this.onquestion !== undefined) {
+      this.onquestion(message, this.#carrierOf());
+      return;
+    }
+    const withdrawn = message.method === CANCEL_METHOD ? cancelledIdOf(message) : undefined;
+    if (withdrawn !== undefined) this.onwithdrawal?.(withdrawn);
+    this.onmessage?.(message, extra);
   }
 
   #progress(params: Record<string, unknown> | undefined): void {

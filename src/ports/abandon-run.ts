@@ -2,8 +2,13 @@ import type { ObligationRef, RunOutcome } from '../../machines/vocabulary.ts';
 import { recordFact } from '../facts/run-facts.ts';
 import type { Journal } from '../journal/journal.ts';
 import { releaseScope } from './release-run.ts';
-import type { RunScope, RunScopes } from './run-scope.ts';
+import type { RunScope } from './run-scope.ts';
+import type { RunScopes } from './run-scopes.ts';
 import { causeOf, settle } from './settle-run.ts';
+import { RunStoppedError } from './run-stopped.ts';
+
+/** An aborted run has to be gone soon; a notice that takes longer goes on without it. */
+const NOTICES_MS = 200;
 
 export interface AbandonOptions {
   readonly scopes: RunScopes;
@@ -17,11 +22,11 @@ export interface AbandonOptions {
  * is left a zombie. Never rejects.
  */
 export async function abandonRun(scope: RunScope, options: AbandonOptions): Promise<void> {
-  const outcome = OUTCOMES[options.why];
+  const outcome = outcomeFor(scope, options.why);
   try {
     stop(scope, outcome);
     abandonAsked(scope);
-    if (!scope.settled) await settle(scope, options.journal, outcome);
+    if (!scope.settled) await settle(scope, options.journal, outcome, NOTICES_MS);
   } catch (error) {
     scope.log.error({ run_id: scope.runId, err: error }, 'An abandoned run could not be settled');
   }
@@ -59,6 +64,15 @@ function abandonAsked(scope: RunScope): void {
     const obligation = { what, id: id.join(':') };
     recordFact(scope, { type: 'obligation.abandoned', obligation });
   }
+}
+
+/** Whoever aborts it does not change what it was being stopped for (INV-33). */
+function outcomeFor({ stop }: RunScope, why: AbandonOptions['why']): RunOutcome {
+  const reason: unknown = stop.signal.reason;
+  if (why !== 'shutdown' || !(reason instanceof RunStoppedError)) return OUTCOMES[why];
+  const { cause } = reason;
+  if (cause.kind === 'error') return { kind: 'failed', failure: cause.failure };
+  return { kind: 'cancelled', cause };
 }
 
 const OUTCOMES: Readonly<Record<AbandonOptions['why'], RunOutcome>> = {

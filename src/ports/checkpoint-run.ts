@@ -64,10 +64,14 @@ function resultOf(record: CallRecord | undefined): Pick<CheckpointCall, 'result'
 
 function pendingApproval(scope: RunScope, toolCallId: string): CheckpointCall['approval'] {
   for (const { request, requestedAt, outcome } of scope.approvals.values()) {
+    const { origin, route } = request;
     if (request.toolCallId !== toolCallId || outcome !== undefined) continue;
+    // A question of an executor goes with the execution.
+    if (origin.kind === 'elicitation') continue;
     return {
       decisionId: request.decisionId,
-      origin: request.origin,
+      origin,
+      ...(route === 'webhook' && { route }),
       argumentsDigest: request.argumentsDigest,
       requestedAt,
       expiresAt: requestedAt + request.timeoutMs,

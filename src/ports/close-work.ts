@@ -1,6 +1,6 @@
 import { fromPromise } from 'xstate';
 import type { CloseWorkInput } from '../../machines/run.contract.ts';
-import type { RunScopes } from './run-scope.ts';
+import type { RunScopes } from './run-scopes.ts';
 
 /** Resolves when the setup or the model request that the stop found under way has really ended. */
 export function closeWorkPort(scopes: RunScopes) {

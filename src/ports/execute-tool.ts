@@ -1,16 +1,19 @@
 import { fromPromise } from 'xstate';
-import type { ToolCallRef, ToolCallReturn } from '../../machines/tool-call.machine.ts';
+import type { ToolCallRef, ToolCallReturn } from '../../machines/tool-call.contract.ts';
+import type { Ids } from '../ids.ts';
 import type { Tool, ToolContext, ToolProgress, ToolResult } from '../tool.ts';
 import { redactCredentials } from '../redact-secrets.ts';
 import { Execution } from './execution.ts';
-import type { CallRecord, RunScope, RunScopes } from './run-scope.ts';
-import { parseArguments } from './parse-arguments.ts';
+import type { CallRecord, RunScope } from './run-scope.ts';
+import type { RunScopes } from './run-scopes.ts';
+import { clearanceOf } from './approved-call.ts';
+import { elicit } from './elicit.ts';
 
 /**
  * Executes a tool call once. The chart's leaving aborts it; the execution itself ends when the
  * tool does, and the stop ports wait for that.
  */
-export function executeToolPort(scopes: RunScopes) {
+export function executeToolPort(scopes: RunScopes, ids: Pick<Ids, 'decision'>) {
   return fromPromise<ToolCallReturn, ToolCallRef>(async ({ input, signal }) => {
     const scope = scopes.require(input.runId);
     const execution = new Execution();
@@ -18,7 +21,7 @@ export function executeToolPort(scopes: RunScopes) {
     const abort = () => execution.controller.abort(reasonOf(scope));
     signal.addEventListener('abort', abort, { once: true });
     try {
-      return await execute(scope, requireCall(scope, input.toolCallId), execution);
+      return await execute(scope, requireCall(scope, input.toolCallId), { execution, ids });
     } finally {
       signal.removeEventListener('abort', abort);
       execution.finish();
@@ -43,15 +46,21 @@ export function awaitStopNoticePort(scopes: RunScopes) {
   });
 }
 
+interface Executing {
+  readonly execution: Execution;
+  readonly ids: Pick<Ids, 'decision'>;
+}
+
 async function execute(
   scope: RunScope,
   record: CallRecord,
-  execution: Execution,
+  executing: Executing,
 ): Promise<ToolCallReturn> {
+  const { execution } = executing;
   // What was asked for is durable before it is done: after a crash nobody does it again.
   await scope.journal.flushed();
   execution.controller.signal.throwIfAborted();
-  const { text, isError } = await resultOf(scope, record, execution);
+  const { text, isError } = await resultOf(scope, record, executing);
   const known = scope.redact(text);
   const result = { text: isError ? redactCredentials(known) : known, isError };
   if (execution.controller.signal.aborted) tellOrphanEnded(scope, record);
@@ -62,16 +71,26 @@ async function execute(
 async function resultOf(
   scope: RunScope,
   { call }: CallRecord,
-  execution: Execution,
+  { execution, ids }: Executing,
 ): Promise<ToolResult> {
   const tool = scope.tool(call.name);
   if (tool === undefined) return failed(`ToolCallError: tool not found: ${call.name}`);
-  const args = parseArguments(call.argumentsText);
-  if (args === undefined) return failed('JsonError: the arguments are not a JSON object');
-  const context = contextOf(scope, call, execution);
+  const clearance = clearanceOf(scope, call);
+  if (!clearance.ok) return failed(clearance.text);
+  const { args, digest } = clearance;
+  const context = contextOf(scope, call, {
+    execution,
+    ids,
+    ...(digest !== undefined && { digest }),
+  });
   if (scope.agent.executor === 'local') context.started({});
-  return await callTool(scope, tool, args, context);
+  const result = await callTool(scope, tool, args, context);
+  return clearance.isEdited ? { ...result, text: `${editNote(args)}${result.text}` } : result;
 }
+
+/** The model asked for other arguments, and would take the result for theirs. */
+const editNote = (args: Readonly<Record<string, unknown>>): string =>
+  `[The approver changed the arguments of the call to ${JSON.stringify(args)}.]\n`;
 
 async function callTool(
   scope: RunScope,
@@ -92,16 +111,22 @@ async function callTool(
 function contextOf(
   scope: RunScope,
   call: { readonly id: string; readonly name: string },
-  execution: Execution,
+  { execution, ids, digest }: Executing & { readonly digest?: string },
 ): ToolContext {
   const { journal, runId, sessionId } = scope;
   const { signal } = execution.controller;
+  const headers = scope.toolHeaders(call.id);
   let told = false;
   return {
     runId,
     sessionId,
     toolCallId: call.id,
     signal,
+    ...(headers !== undefined && { headers }),
+    ...(scope.agent.approvals !== undefined && {
+      elicit: (question, options) =>
+        elicit(scope, call, { question, signal, ids, retracted: options?.signal }),
+    }),
     started: ({ progressToken }) => {
       if (signal.aborted || told) return;
       told = true;
@@ -110,6 +135,7 @@ function contextOf(
         tool_id: call.id,
         tool_name: call.name,
         ...(progressToken !== undefined && { progress_token: progressToken }),
+        ...(digest !== undefined && { arguments_digest: digest }),
       });
     },
     progress: (progress) => {

@@ -1,7 +1,7 @@
 import { type Checkpoint, type CheckpointCall, parseCheckpoint } from '../journal/checkpoint.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { OpenApproval } from '../journal/open-ends.ts';
-import { originFields } from '../facts/approvals.ts';
+import { originFields } from '../hitl/origin.ts';
 import type { RunRecord } from '../handle.ts';
 import type { KnownBefore, RunStory } from '../journal/run-story.ts';
 import type { ChatMessage } from '../model.ts';
@@ -49,7 +49,8 @@ function askedFor({ call, approval }: CheckpointCall, session_id: string): OpenA
     tool_call_id: call.id,
     arguments_digest: approval.argumentsDigest,
   };
-  return [{ event, at: approval.requestedAt, expiresAt: approval.expiresAt }];
+  const { requestedAt: at, expiresAt, route = 'conversational' } = approval;
+  return [{ event, at, route, expiresAt }];
 }
 
 interface Idempotency {
@@ -68,7 +69,9 @@ export function keptCalls(
   const { waiting } = ends;
   const kept = (checkpoint?.calls ?? []).filter(({ call, client, result }) => {
     if (client || result !== undefined || turns.result(call.id) !== undefined) return false;
-    return waiting.has(call.id) || isIdempotent(checkpoint?.agent ?? '', call.name);
+    if (waiting.has(call.id)) return true;
+    // One that was refused is over, though its end did not reach the store.
+    return !ends.isRefused(call.id) && isIdempotent(checkpoint?.agent ?? '', call.name);
   });
   return new Set(kept.map(({ call }) => call.id));
 }
@@ -94,11 +97,12 @@ function standingCall(
 ): CheckpointCall {
   const { call, client, result = turns.result(call.id) } = known;
   const asked = kept.has(call.id) ? ends.waiting.get(call.id) : undefined;
+  const approval = asked && approvalFields(asked);
   return {
     call,
     client,
     ...(result !== undefined && { result }),
-    ...(asked !== undefined && { approval: approvalFields(asked) }),
+    ...(approval !== undefined && { approval }),
   };
 }
 
@@ -106,15 +110,18 @@ function standingCall(
 function approvalFields({
   event,
   at,
+  route,
   expiresAt = at,
-}: OpenApproval): NonNullable<CheckpointCall['approval']> {
+}: OpenApproval): CheckpointCall['approval'] {
   const { origin } = event;
+  if (origin.kind === 'elicitation') return undefined; // It goes with the execution that asked.
   return {
     decisionId: event.decision_id,
     origin:
       origin.kind === 'config_gate'
         ? { kind: 'config_gate', matchedPattern: origin.matched_pattern }
         : { kind: 'agent_requested', reason: origin.reason, agentName: origin.agent_name },
+    ...(route === 'webhook' && { route }),
     argumentsDigest: event.arguments_digest,
     requestedAt: at,
     expiresAt,

@@ -1,11 +1,14 @@
 import { fromPromise } from 'xstate';
 import type { RunRef } from '../../machines/run.contract.ts';
 import type { ObligationRef } from '../../machines/vocabulary.ts';
-import type { ServerStatus } from '../tool.ts';
+import type { Agent } from '../agent.ts';
+import { unmatchedPatterns } from '../hitl/unmatched.ts';
+import type { ServerStatus, ToolLease } from '../tool.ts';
 import type { ServerStatusFields } from '../journal/events.ts';
 import type { JournalIndex } from '../journal/journal.ts';
 import { keepCheckpoint } from './checkpoint-run.ts';
-import type { RunScope, RunScopes } from './run-scope.ts';
+import type { RunScope } from './run-scope.ts';
+import type { RunScopes } from './run-scopes.ts';
 import { parseTranscript } from './transcript.ts';
 
 /**
@@ -36,6 +39,7 @@ async function prepare(
 ): Promise<void> {
   const { agent, command, runId, journal } = scope;
   if (scope.continuesSession) await goOn(scope, index);
+  if (agent.approvals?.allowsGrants === true) await scope.grants.load(scope.sessionKey);
   const lease = await agent.tools.acquire({
     runId,
     requestHeaders: command.requestHeaders,
@@ -46,6 +50,7 @@ async function prepare(
     throw signal.reason;
   }
   scope.holdTools(lease);
+  warnOfPatterns(scope, lease);
   journal.append('agent', {
     type: 'session_info',
     model: `${agent.model.provider}/${agent.model.model}`,
@@ -60,6 +65,25 @@ async function prepare(
     });
   }
 }
+
+/** Agents whose patterns have been held against their tools. */
+const looked = new WeakSet<Agent>();
+
+/** A pattern with a typing error holds nothing back; somebody should know before he needs it. */
+function warnOfPatterns({ agent, log }: RunScope, { tools, servers }: ToolLease): void {
+  const patterns = agent.approvals?.patterns ?? [];
+  if (looked.has(agent) || servers.some(({ status }) => status !== 'connected')) return;
+  looked.add(agent);
+  const names = tools.map(({ spec }) => spec.name);
+  const unmatched = unmatchedPatterns(patterns, names);
+  if (unmatched.length === 0) return;
+  log.warn(
+    { agent: agent.summary.id, patterns: unmatched, tools: names.slice(0, NAMES_SHOWN_MAX) },
+    'These patterns of [hitl] match no tool of the agent, so they hold nothing back',
+  );
+}
+
+const NAMES_SHOWN_MAX = 50;
 
 /** Read only now: a run that had to wait goes on with what the one before it left. */
 async function goOn(scope: RunScope, index: Pick<JournalIndex, 'getTranscript'>): Promise<void> {

@@ -1,6 +1,7 @@
 import { fromPromise } from 'xstate';
 import type { ReleaseInput } from '../../machines/run.contract.ts';
-import type { RunScope, RunScopes } from './run-scope.ts';
+import type { RunScope } from './run-scope.ts';
+import type { RunScopes } from './run-scopes.ts';
 
 /**
  * Gives back what the run held: deregister, then connections, then the right to write the session

@@ -5,7 +5,8 @@ import type {
   ToolCallRequest,
 } from '../../machines/vocabulary.ts';
 import type { Checkpoint, CheckpointCall } from '../journal/checkpoint.ts';
-import { approvalOf } from './call-request.ts';
+import { steadyNow } from '../clock.ts';
+import { heldBack, looksLikeOwnQuestion } from './call-request.ts';
 import type { RunScope } from './run-scope.ts';
 
 /** What a run goes on from. */
@@ -60,40 +61,59 @@ function requestOf(
 ): ToolCallRequest {
   const { agent } = scope;
   const { id, name } = call;
+  const ownQuestion = !client && looksLikeOwnQuestion(scope, name);
   const asked = approval && restoreApproval(scope, { approval, id, name }, outcomes);
-  const gate = client ? undefined : (asked ?? approvalOf(scope, call, decisionId));
+  const gate = asked ? { approval: asked } : heldBack(scope, call, { ownQuestion, decisionId });
   return {
     id,
     name,
     kind: client ? 'client' : 'server',
-    executor: agent.executor,
+    executor: ownQuestion ? 'local' : agent.executor,
     timeoutMs: agent.toolTimeoutMs(name),
-    ...(gate !== undefined && { approval: gate }),
+    ...(!client && gate),
   };
 }
 
-/** Nobody is asked again; what nobody decided in time has timed out. */
+interface Restoring {
+  readonly approval: NonNullable<CheckpointCall['approval']>;
+  readonly id: string;
+  readonly name: string;
+}
+
+/**
+ * Nobody is asked twice: what was decided is taken, what nobody decided in time has timed out, and a
+ * webhook that still has time is asked for the same decision again.
+ */
 function restoreApproval(
   scope: RunScope,
-  {
-    approval,
-    id,
-    name,
-  }: { approval: NonNullable<CheckpointCall['approval']>; id: string; name: string },
+  { approval, id, name }: Restoring,
   outcomes: Resumption['outcomes'],
 ): ApprovalRequest {
   const { decisionId, requestedAt, expiresAt, origin, argumentsDigest } = approval;
+  const { route = 'conversational' } = approval;
   const timeoutMs = expiresAt - requestedAt;
+  const remainingMs = expiresAt - scope.clock.now();
+  const decided = outcomes.get(decisionId);
+  const isOpen = decided === undefined && route === 'webhook' && remainingMs > 0;
   const request: ApprovalRequest = {
     decisionId,
     toolCallId: id,
     toolName: name,
     origin,
-    route: 'conversational',
+    route,
     timeoutMs,
+    reminderMs: scope.agent.approvals?.reminderMs ?? 0,
     argumentsDigest,
-    decided: outcomes.get(decisionId) ?? { kind: 'timed_out', waitedMs: timeoutMs },
+    ...(isOpen
+      ? { remainingMs }
+      : { decided: decided ?? { kind: 'timed_out', waitedMs: timeoutMs } }),
   };
-  scope.approvals.set(decisionId, { request, requestedAt, outcome: undefined });
+  const steadyExpiry = steadyNow(scope.clock) + remainingMs;
+  scope.approvals.set(decisionId, {
+    request,
+    requestedAt,
+    expiresAt: steadyExpiry,
+    outcome: undefined,
+  });
   return request;
 }

@@ -6,6 +6,7 @@ import { toolCallMachine } from '../../machines/tool-call.machine.ts';
 import { turnMachine } from '../../machines/turn.machine.ts';
 import type { Journal } from '../journal/journal.ts';
 import { type GuardNotes, watchGuards } from '../transitions/guard-notes.ts';
+import { postApprovalPort, withdrawApprovalPort } from './ask-webhook.ts';
 import { closeWorkPort } from './close-work.ts';
 import { awaitStopNoticePort, awaitToolStopPort, executeToolPort } from './execute-tool.ts';
 import { prepareRunPort } from './prepare-run.ts';
@@ -31,8 +32,11 @@ export function provideRunPorts(deps: RunPortDeps) {
   });
   const toolCall = watch(toolCallMachine).provide({
     actors: {
-      approval: watch(approvalMachine),
-      executeTool: executeToolPort(scopes),
+      approval: watch(approvalMachine).provide({
+        actors: { postApproval: postApprovalPort(scopes, deps.random) },
+      }),
+      withdrawApproval: withdrawApprovalPort(scopes),
+      executeTool: executeToolPort(scopes, deps.ids),
       awaitToolStop: awaitToolStopPort(scopes),
       awaitStopNotice: awaitStopNoticePort(scopes),
     },

@@ -1,7 +1,6 @@
 import type {
   ApprovalOutcome,
   ApprovalRequest,
-  Failure,
   ObligationRef,
   StopCause,
   Usage,
@@ -10,6 +9,10 @@ import type { FinishReason, ToolCall } from '../model.ts';
 import type { Tool, ToolLease, ToolResult, ToolSpec } from '../tool.ts';
 import type { Agent } from '../agent.ts';
 import type { ApprovalDesk } from '../hitl/approval-desk.ts';
+import type { Grants } from '../hitl/grants.ts';
+import type { Withdrawals } from '../hitl/withdrawals.ts';
+import { REQUEST_APPROVAL } from '../hitl/request-approval.ts';
+import { approvalTool } from './approval-tool.ts';
 import { type Clock, steadyNow } from '../clock.ts';
 import type { StartRun } from '../handle.ts';
 import type { RunJournal } from '../journal/run-journal.ts';
@@ -20,18 +23,8 @@ import { TransitionLog } from '../transitions/transition-log.ts';
 import { Conversation } from './conversation.ts';
 import type { Execution } from './execution.ts';
 import type { Resumption } from './resumption.ts';
+import { RunStoppedError } from './run-stopped.ts';
 import type { Stopwatch } from './stopwatch.ts';
-
-/** Why the run's one signal was aborted; adapters and tools find it as the signal's reason. */
-export class RunStoppedError extends Error {
-  override readonly name = 'RunStoppedError';
-  override readonly cause: StopCause;
-
-  constructor(cause: StopCause) {
-    super(describeCause(cause));
-    this.cause = cause;
-  }
-}
 
 /** One call the model asked for, with what only the ports need to know of it. */
 export interface CallRecord {
@@ -47,7 +40,11 @@ export interface CallRecord {
 export interface ApprovalRecord {
   readonly request: ApprovalRequest;
   readonly requestedAt: number;
+  /** By the clock's steady time. */
+  readonly expiresAt: number;
   outcome: ApprovalOutcome | undefined;
+  /** The webhook that was asked has been told that nobody waits, or could not be told. */
+  withdrawn?: true;
 }
 
 export interface RunScopeOptions {
@@ -58,6 +55,8 @@ export interface RunScopeOptions {
   readonly clock: Clock;
   readonly log: Log;
   readonly desk: ApprovalDesk;
+  readonly grants: Grants;
+  readonly withdrawals: Withdrawals;
   /** Keeps the secrets of the configuration out of what leaves the run. */
   readonly redact?: Redact;
   /** The parked run that this one goes on with. */
@@ -85,6 +84,8 @@ export class RunScope {
   readonly clock: Clock;
   readonly log: Log;
   readonly desk: ApprovalDesk;
+  readonly grants: Grants;
+  readonly withdrawals: Withdrawals;
   /** The transitions that its charts took. */
   readonly transitions: TransitionLog;
   /** The one controller of the run (INV-01): everything downstream sees its signal. */
@@ -94,6 +95,8 @@ export class RunScope {
   readonly calls = new Map<string, CallRecord>();
   readonly executions = new Map<string, Execution>();
   readonly approvals = new Map<string, ApprovalRecord>();
+  /** What waits for the answer to a question of an executor, until its chart has told of it. */
+  readonly questions = new Map<string, (outcome: ApprovalOutcome) => void>();
   readonly stopwatches = new Set<Stopwatch>();
   /** Open obligations by `what:id`, with the time they were asked at. */
   readonly obligations = new Map<string, { state: string; askedAt: number }>();
@@ -128,10 +131,12 @@ export class RunScope {
   readonly over: Promise<void>;
   readonly #redactConfigured: Redact;
   #redact: Redact | undefined;
+  readonly #toolHeaders = new Map<string, Readonly<Record<string, string>>>();
   readonly #over = Promise.withResolvers<void>();
   readonly #onLost = new Set<() => void>();
   #tools: ReadonlyMap<string, Tool> = new Map();
   #specs: readonly ToolSpec[] = [];
+  #asks = false;
 
   constructor(options: RunScopeOptions) {
     this.runId = options.runId;
@@ -145,6 +150,8 @@ export class RunScope {
     this.clock = options.clock;
     this.log = options.log;
     this.desk = options.desk;
+    this.grants = options.grants;
+    this.withdrawals = options.withdrawals;
     this.transitions = new TransitionLog(options.clock, () => this.journal.lastSeq);
     this.#redactConfigured = options.redact ?? ((text) => text);
     this.continuesSession = options.command.continuesSession ?? false;
@@ -164,11 +171,26 @@ export class RunScope {
     return this.#redact;
   }
 
+  /** What a webhook gave along for the request of a call that it approved. */
+  toolHeaders(toolCallId: string): Readonly<Record<string, string>> | undefined {
+    return this.#toolHeaders.get(toolCallId);
+  }
+
+  /** They may be credentials, so no text may hold them from now on. */
+  holdToolHeaders(toolCallId: string, headers: Readonly<Record<string, string>>): void {
+    if (Object.keys(headers).length === 0) return;
+    this.#toolHeaders.set(toolCallId, headers);
+    const { redact } = this;
+    const own = createRedactor(Object.values(headers));
+    this.#redact = (text) => own(redact(text));
+  }
+
   /** The run's tools are known: what the model is told of, and what a call finds. */
   holdTools(lease: ToolLease): void {
     this.lease = lease;
-    this.#tools = new Map(lease.tools.map((tool) => [tool.spec.name, tool]));
-    const own = lease.tools.map((tool) => tool.spec);
+    const tools = [...lease.tools, ...this.#ownQuestion(lease)];
+    this.#tools = new Map(tools.map((tool) => [tool.spec.name, tool]));
+    const own = tools.map((tool) => tool.spec);
     this.#specs = [...own, ...this.#clientTools().filter((tool) => !this.#tools.has(tool.name))];
   }
 
@@ -178,6 +200,27 @@ export class RunScope {
 
   tool(name: string): Tool | undefined {
     return this.#tools.get(name);
+  }
+
+  /** A call of the built-in `request_approval`, and of no tool that has taken its name. */
+  isOwnQuestion(name: string): boolean {
+    return this.#asks && name === REQUEST_APPROVAL;
+  }
+
+  /** The approval that lets the call run, or not: questions of its executor are others. */
+  gateApproval(toolCallId: string): ApprovalRecord | undefined {
+    for (const record of this.approvals.values()) {
+      const { request } = record;
+      if (request.toolCallId === toolCallId && request.origin.kind !== 'elicitation') return record;
+    }
+    return undefined;
+  }
+
+  /** The decision that approved the like of a call for the rest of the session. */
+  grantedBy(toolName: string, matchedPattern: string): string | undefined {
+    const { sessionKey, command, agent } = this;
+    if (agent.approvals?.allowsGrants !== true) return undefined;
+    return this.grants.find({ sessionKey, agent: command.agent, toolName, matchedPattern });
   }
 
   isClientTool(name: string): boolean {
@@ -228,79 +271,19 @@ export class RunScope {
     };
   }
 
+  /** A tool of that name of the caller's or of a server's takes its place. */
+  #ownQuestion({ tools }: ToolLease): readonly Tool[] {
+    const isTaken =
+      tools.some(({ spec }) => spec.name === REQUEST_APPROVAL) ||
+      this.#clientTools().some(({ name }) => name === REQUEST_APPROVAL);
+    this.#asks = this.agent.approvals?.offersRequests === true && !isTaken;
+    return this.#asks ? [approvalTool(this)] : [];
+  }
+
   #clientTools(): readonly ToolSpec[] {
     const { agent, command } = this;
     if (!agent.summary.allowsClientTools) return [];
     return (command.clientTools ?? []).filter((tool) => agent.allowsClientTool(tool.name));
-  }
-}
-
-/**
- * The live runs' scopes by run id, and by their session. An entry is removed by the run that made it
- * alone.
- */
-export class RunScopes {
-  readonly #scopes = new Map<string, RunScope>();
-  readonly #sessions = new Map<string, Set<RunScope>>();
-  readonly #tenants = new Map<string, number>();
-  readonly #onReleased: (scope: RunScope) => void;
-
-  /** `onReleased` hears of each run that has let go of everything. */
-  constructor(onReleased: (scope: RunScope) => void) {
-    this.#onReleased = onReleased;
-  }
-
-  add(scope: RunScope): void {
-    this.#scopes.set(scope.runId, scope);
-    const session = this.#sessions.get(scope.sessionKey) ?? new Set();
-    this.#sessions.set(scope.sessionKey, session.add(scope));
-    this.#count(scope, 1);
-  }
-
-  /** The live runs of a session, oldest first. */
-  inSession(key: string): Iterable<RunScope> {
-    return this.#sessions.get(key) ?? [];
-  }
-
-  /** How many runs of a tenant live. */
-  ofTenant(tenant: string): number {
-    return this.#tenants.get(tenant) ?? 0;
-  }
-
-  get(runId: string): RunScope | undefined {
-    return this.#scopes.get(runId);
-  }
-
-  /** For ports: a chart never outlives its scope. */
-  require(runId: string): RunScope {
-    const scope = this.#scopes.get(runId);
-    if (scope === undefined) throw new Error(`invariant: run ${runId} has a scope while it lives`);
-    return scope;
-  }
-
-  remove(scope: RunScope): void {
-    if (this.#scopes.get(scope.runId) !== scope) return;
-    this.#scopes.delete(scope.runId);
-    this.#count(scope, -1);
-    const session = this.#sessions.get(scope.sessionKey);
-    if (session?.delete(scope) === true && session.size === 0) {
-      this.#sessions.delete(scope.sessionKey);
-    }
-  }
-
-  /** The run is over and holds nothing any more. */
-  released(scope: RunScope): void {
-    this.#onReleased(scope);
-  }
-
-  #count({ command: { tenant = '' } }: RunScope, change: 1 | -1): void {
-    const live = this.ofTenant(tenant) + change;
-    if (live > 0) this.#tenants.set(tenant, live);
-    else this.#tenants.delete(tenant);
-  }
-
-  values(): IterableIterator<RunScope> {
-    return this.#scopes.values();
   }
 }
 
@@ -310,27 +293,3 @@ function redactBoth(configured: Redact, headers: StartRun['requestHeaders']): Re
   const own = createRedactor(credentials);
   return (text) => own(configured(text));
 }
-
-/** A sentence for tools and logs; it carries no message of a person's. */
-export function describeCause(cause: StopCause): string {
-  switch (cause.kind) {
-    case 'unclaimed':
-      return 'client disconnected';
-    case 'external':
-      return 'cancelled by request';
-    case 'shutdown':
-      return 'server shutdown';
-    case 'deadline':
-      return `timeout (${cause.which})`;
-    case 'client_tool':
-      return 'the caller answers a tool call';
-    case 'superseded':
-      return 'superseded by a newer run';
-    case 'lease_lost':
-      return 'the right to write the session was lost';
-    case 'error':
-      return failureText(cause.failure);
-  }
-}
-
-const failureText = (failure: Failure): string => `failed: ${failure.code}`;

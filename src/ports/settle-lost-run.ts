@@ -1,3 +1,4 @@
+import type { Withdrawal } from '../hitl/withdrawals.ts';
 import type { Clock } from '../clock.ts';
 import type { RunRecord } from '../handle.ts';
 import type { Journal } from '../journal/journal.ts';
@@ -35,6 +36,8 @@ export interface LostRunDeps {
   readonly recover: 'fail' | 'resume';
   /** Whether a call of the agent's tool that had started may be executed again. */
   readonly isIdempotent: (agent: string, toolName: string) => boolean;
+  /** Tells a webhook that nobody waits; resolves to whether it took that. Never rejects. */
+  readonly withdraw: (withdrawal: Withdrawal) => Promise<boolean>;
 }
 
 /**
@@ -74,6 +77,7 @@ async function endLostRun(
   const goesOn = fate === 'parked' || fate === 'resumed';
   const kept = goesOn ? keptCalls(checkpoint, story, deps) : new Set<string>();
   closeEnds(story, run, { lostBy, kept });
+  await withdrawOwed(story, run, { agent: record.agent, deps });
   const stands = goesOn ? checkpoint && standing(checkpoint, story, kept) : undefined;
   const event = lostTerminal(story, {
     now: clock.now(),
@@ -92,6 +96,36 @@ async function endLostRun(
   const { won } = await run.settle(event, last);
   return won ? fate : undefined;
 }
+
+/** Whoever was asked by a webhook is told that nobody waits any more. */
+async function withdrawOwed(
+  story: RunStory,
+  run: RunJournal,
+  { agent, deps }: { readonly agent: string; readonly deps: LostRunDeps },
+): Promise<void> {
+  const at = story.lastAt;
+  for (const { decisionId, toolCallId, outcome } of story.ends.owed) {
+    const reason = REASONS[outcome.kind];
+    const notified = await deps.withdraw({ agent, decisionId, reason });
+    const event = {
+      type: 'approval_withdrawn',
+      decision_id: decisionId,
+      tool_call_id: toolCallId,
+      reason,
+      notified,
+    } as const;
+    story.note({ seq: run.append('agent', event), at, event });
+  }
+}
+
+/** Why nobody waits any more, as a webhook is told. */
+const REASONS = {
+  approved: 'decided',
+  denied: 'decided',
+  timed_out: 'timed_out',
+  cancelled: 'owner_lost',
+  errored: 'errored',
+} as const;
 
 /** Durations count up to the last sign of life: what came after that is not known. */
 function closeEnds(

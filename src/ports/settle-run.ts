@@ -12,8 +12,10 @@ import { encodeLog } from '../transitions/codec.ts';
 import { checkpointOf } from './checkpoint-run.ts';
 import { parkedFields, parkReason } from './park-run.ts';
 import { reopenRun } from './reopen-run.ts';
-import type { RunScope, RunScopes } from './run-scope.ts';
+import type { RunScope } from './run-scope.ts';
+import type { RunScopes } from './run-scopes.ts';
 import { storedTranscript } from './transcript.ts';
+import { withdrawOwed } from './withdraw-owed.ts';
 
 /** Tries at storing the end; the chart bounds them all together. */
 const TRIES_MAX = 3;
@@ -35,14 +37,18 @@ export function settleRunPort(scopes: RunScopes, journal: Journal) {
 /**
  * Closes what is open and stores the end, if need be on the session opened anew: after a failure a
  * session takes nothing more, and a new one starts from what the store really has. Once a run.
+ * `noticesWithinMs` bounds the wait for webhooks that have to be told.
  */
 export async function settle(
   scope: RunScope,
   journal: Journal,
   outcome: RunOutcome,
+  noticesWithinMs?: number,
 ): Promise<void> {
   const heardLast = scope.journal.lastSeq;
   closeOpen(scope, outcome);
+  const notices = outcome.kind === 'parked' ? undefined : withdrawOwed(scope, noticesWithinMs);
+  if (notices !== undefined) await notices;
   tellUsage(scope);
   for (let attempt = 1; attempt <= TRIES_MAX; attempt += 1) {
     try {

@@ -6,7 +6,9 @@ import { ModelError } from '../model.ts';
 import type { Ids } from '../ids.ts';
 import { callRequest } from './call-request.ts';
 import { keepCheckpoint, keepUsage } from './checkpoint-run.ts';
-import { type RunScope, RunStoppedError, type RunScopes } from './run-scope.ts';
+import type { RunScope } from './run-scope.ts';
+import type { RunScopes } from './run-scopes.ts';
+import { RunStoppedError } from './run-stopped.ts';
 import { TurnSink } from './turn-sink.ts';
 
 export interface StreamTurnDeps {

@@ -1,6 +1,6 @@
 import { fromCallback } from 'xstate';
 import type { DeadlineCommand, DeadlineInput, DeadlineReached } from '../../machines/deadline.ts';
-import type { RunScopes } from './run-scope.ts';
+import type { RunScopes } from './run-scopes.ts';
 import { Stopwatch } from './stopwatch.ts';
 
 /** A stopwatch of the run's clock; what it shows is in the run's record. 0 never fires. */

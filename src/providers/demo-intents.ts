@@ -79,6 +79,18 @@ const readWrite: Reader = (prompt) => {
   return { tool: 'write_file', args: { path, content }, because: `I write it to ${path}.` };
 };
 
+const readDeploy: Reader = (prompt) => {
+  const service = /\bdeploy\s+(?:the\s+)?(?:service\s+)?["'`]?(\w[\w.-]{0,62}\w)/i.exec(
+    prompt,
+  )?.[1];
+  if (service === undefined) return undefined;
+  return {
+    tool: 'deploy',
+    args: { service },
+    because: `The deploy tool asks a person why ${service} is deployed.`,
+  };
+};
+
 const readList: Reader = (prompt) =>
   /\b(?:list|show|which|what)\b.{0,20}\bfiles\b/i.test(prompt)
     ? { tool: 'list_files', args: {}, because: 'I look at what files there are.' }
@@ -104,6 +116,7 @@ const READERS: readonly Reader[] = [
   readWrite,
   readList,
   readDelete,
+  readDeploy,
   readFailure,
   readStubborn,
 ];

@@ -98,6 +98,7 @@ const EXAMPLES: Readonly<Record<string, string>> = {
   slow_count: '"count slowly to 5" shows progress',
   add: '"add 2 and 3" calls a tool',
   delete_file: '"delete notes.txt" asks a person first',
+  deploy: '"deploy web" asks a person for the reason',
   always_fails: '"fail" shows a failing tool',
   ignores_cancel: '"run the stubborn tool" shows one that will not stop',
 };

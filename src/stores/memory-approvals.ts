@@ -1,4 +1,4 @@
-import { firstOf } from './ordered-keys.ts';
+import { firstOf, OrderedKeys } from './ordered-keys.ts';
 import { RealmKeys } from './realms.ts';
 import type { ApprovalLine, ApprovalQuery, DecideOutcome, StoredApproval } from './store.ts';
 
@@ -7,13 +7,18 @@ export class MemoryApprovals {
   readonly #rows = new Map<string, StoredApproval>();
   readonly #ids = new RealmKeys();
   readonly #byRun = new Map<string, Set<string>>();
+  /** Those that nobody has decided: decision ids by keys in the order of their expiries. */
+  readonly #undecided = new Map<string, string>();
+  readonly #expiries = new OrderedKeys();
 
   /** One that is here already goes on with the new run, as it was decided. */
   put(run: { runId: string; sessionId: string }, line: ApprovalLine): void {
     const known = this.#rows.get(line.decisionId);
     if (known !== undefined) this.#remove(known);
     this.#ids.add(run.sessionId, line.decisionId);
-    this.#rows.set(line.decisionId, { ...line, ...run, outcome: known?.outcome });
+    const row = { ...line, ...run, outcome: known?.outcome };
+    this.#rows.set(line.decisionId, row);
+    if (row.outcome === undefined) this.#expires(row);
     const ofRun = this.#byRun.get(run.runId) ?? new Set();
     this.#byRun.set(run.runId, ofRun.add(line.decisionId));
   }
@@ -26,9 +31,16 @@ export class MemoryApprovals {
     const approval = this.#rows.get(decisionId);
     if (approval === undefined) return undefined;
     if (!isPending(approval, now)) return { won: false, approval };
-    const decided = { ...approval, outcome };
-    this.#rows.set(decisionId, decided);
-    return { won: true, approval: decided };
+    return { won: true, approval: this.#close(approval, outcome) };
+  }
+
+  /** True when this call closed one that has expired and waited for a decision. */
+  expire(decisionId: string, outcome: string, now: number): boolean {
+    const approval = this.#rows.get(decisionId);
+    if (approval === undefined || approval.outcome !== undefined) return false;
+    if (approval.expiresAt > now) return false;
+    this.#close(approval, outcome);
+    return true;
   }
 
   /** Those of a run. */
@@ -52,18 +64,54 @@ export class MemoryApprovals {
     });
   }
 
+  /** Those that nobody has decided, of runs that wait for a resume, first by their expiry. */
+  listExpiring(limit: number, isResumable: (runId: string) => boolean): StoredApproval[] {
+    return firstOf(this.#expiries.ascending(''), limit, (key) => {
+      const approval = this.#rows.get(this.#undecided.get(key) ?? '');
+      return approval !== undefined && isResumable(approval.runId) ? approval : undefined;
+    });
+  }
+
+  #close(approval: StoredApproval, outcome: string): StoredApproval {
+    const closed = { ...approval, outcome };
+    this.#rows.set(approval.decisionId, closed);
+    this.#neverExpires(approval);
+    return closed;
+  }
+
+  #expires(approval: StoredApproval): void {
+    const key = expiryKey(approval);
+    this.#undecided.set(key, approval.decisionId);
+    this.#expiries.add(key);
+  }
+
+  #neverExpires(approval: StoredApproval): void {
+    const key = expiryKey(approval);
+    this.#undecided.delete(key);
+    this.#expiries.delete(key);
+  }
+
   #ofRun(runId: string): StoredApproval[] {
     const ids = [...(this.#byRun.get(runId) ?? [])];
     return ids.map((decisionId) => this.#rows.get(decisionId)).filter((row) => row !== undefined);
   }
 
-  #remove({ decisionId, runId, sessionId }: StoredApproval): void {
+  #remove(approval: StoredApproval): void {
+    const { decisionId, runId, sessionId } = approval;
     const ofRun = this.#byRun.get(runId);
+    this.#neverExpires(approval);
     this.#rows.delete(decisionId);
     this.#ids.delete(sessionId, decisionId);
     ofRun?.delete(decisionId);
     if (ofRun?.size === 0) this.#byRun.delete(runId);
   }
+}
+
+/** Numbers that are not negative have the order of their bits, `Infinity` included. */
+function expiryKey({ expiresAt, decisionId }: StoredApproval): string {
+  const bits = new DataView(new ArrayBuffer(8));
+  bits.setFloat64(0, Math.max(0, expiresAt));
+  return bits.getBigUint64(0).toString(16).padStart(16, '0') + decisionId;
 }
 
 const isPending = ({ outcome, expiresAt }: StoredApproval, now: number): boolean =>

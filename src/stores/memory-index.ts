@@ -1,13 +1,16 @@
 import { MemoryApprovals } from './memory-approvals.ts';
+import { MemoryGrants } from './memory-grants.ts';
 import { MemorySessions } from './memory-sessions.ts';
 import { firstOf } from './ordered-keys.ts';
 import { RealmKeys, realmOf } from './realms.ts';
 import type {
   AppendOutcome,
   AppendPart,
+  Grant,
   RunInStore,
   RunLine,
   RunQuery,
+  StoredApproval,
   StoredRun,
   TerminalLine,
 } from './store.ts';
@@ -25,6 +28,7 @@ export interface MemoryIndexOptions {
 export class MemoryIndex {
   readonly sessions = new MemorySessions();
   readonly approvals = new MemoryApprovals();
+  readonly grants = new MemoryGrants();
   readonly checkpoints = new Map<string, string>();
   readonly logs = new Map<string, string>();
   readonly starts = new Map<string, Start>();
@@ -104,6 +108,28 @@ export class MemoryIndex {
     return true;
   }
 
+  listExpiring(limit: number): readonly StoredApproval[] {
+    return this.approvals.listExpiring(limit, (runId) => this.#resumable.has(runId));
+  }
+
+  /** True when this call closed one that has expired and waited for a decision. */
+  expireApproval(decisionId: string, outcome: string, now: number): boolean {
+    const { runId } = this.approvals.get(decisionId) ?? {};
+    if (runId === undefined || !this.#resumable.has(runId)) return false;
+    return this.approvals.expire(decisionId, outcome, now);
+  }
+
+  /** One for a session that is not known is passed over. */
+  putGrant(grant: Grant): void {
+    if (this.sessions.get(grant.sessionId) !== undefined) this.grants.put(grant);
+  }
+
+  /** The last entry of a session has gone. */
+  emptied(sessionId: string): void {
+    this.grants.forget(sessionId);
+    this.#forgetEmpty(sessionId);
+  }
+
   /** Answers how many runs went. */
   forget(before: string, limit: number): number {
     const runIds = firstOf(this.#runIds.of().ascending('', before), limit, (runId) =>
@@ -129,6 +155,8 @@ export class MemoryIndex {
     if (run === undefined || !this.#resumable.delete(runId)) return false;
     this.#runs.set(runId, { ...run, continuedBy: by });
     this.#settled.add(runId);
+    // They are asked for in the run that goes on; nobody decides them here any more.
+    this.approvals.forgetUndecided(runId);
     return true;
   }
 
@@ -156,7 +184,11 @@ export class MemoryIndex {
     this.#runIds.delete(sessionId, runId);
     this.approvals.forget(runId);
     this.sessions.removeRun(sessionId, runId);
-    if (!this.#options.hasEntries(sessionId)) this.sessions.forgetEmpty(sessionId);
+    if (!this.#options.hasEntries(sessionId)) this.#forgetEmpty(sessionId);
+  }
+
+  #forgetEmpty(sessionId: string): void {
+    if (this.sessions.forgetEmpty(sessionId)) this.grants.forget(sessionId);
   }
 }
 

@@ -33,12 +33,12 @@ export class MemorySessions {
     this.#rows.get(sessionId)?.runs.delete(runId);
   }
 
-  /** For a session without entries: without runs it is forgotten. */
-  forgetEmpty(sessionId: string): void {
+  /** For a session without entries: without runs it is forgotten. True when this call did so. */
+  forgetEmpty(sessionId: string): boolean {
     const row = this.#rows.get(sessionId);
-    if (row === undefined || row.runs.size > 0) return;
+    if (row === undefined || row.runs.size > 0) return false;
     this.#unlist(row.session);
-    this.#rows.delete(sessionId);
+    return this.#rows.delete(sessionId);
   }
 
   get(sessionId: string): StoredSession | undefined {

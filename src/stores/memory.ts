@@ -11,6 +11,7 @@ import {
   type ApprovalQuery,
   type DecideOutcome,
   FENCED,
+  type Grant,
   type JournalPage,
   type Lease,
   type PageLimits,
@@ -183,6 +184,26 @@ class MemoryStore implements Store {
     return this.#index.approvals.list(query);
   }
 
+  listExpiring(limit: number): readonly StoredApproval[] {
+    this.ping();
+    return this.#index.listExpiring(limit);
+  }
+
+  expireApproval(decisionId: string, outcome: string, now: number): boolean {
+    this.ping();
+    return this.#index.expireApproval(decisionId, outcome, now);
+  }
+
+  putGrant(grant: Grant): void {
+    this.ping();
+    this.#index.putGrant(grant);
+  }
+
+  listGrants(sessionId: string): readonly Grant[] {
+    this.ping();
+    return this.#index.grants.list(sessionId);
+  }
+
   acquire(request: AcquireRequest): AcquireOutcome {
     this.ping();
     return this.#leases.acquire(request);
@@ -244,7 +265,7 @@ class MemoryStore implements Store {
     this.#grow(row, -sizeOf(group));
     if (row.groups.length > 0) return;
     this.#filled.delete(row);
-    this.#index.sessions.forgetEmpty(row.sessionId);
+    this.#index.emptied(row.sessionId);
   }
 
   #grow(row: SessionRow, bytes: number): void {

@@ -1,5 +1,6 @@
 import type { StatementSync } from 'node:sqlite';
 import type { SqliteFile } from './sqlite-file.ts';
+import { RESUMABLE } from './sqlite-schema.ts';
 import { amongRealm, inRealm, SqliteSelect, when } from './sqlite-select.ts';
 import type { ApprovalLine, ApprovalQuery, StoredApproval } from './store.ts';
 
@@ -10,15 +11,21 @@ interface ApprovalRow extends Omit<StoredApproval, 'outcome'> {
 const SELECT = `SELECT decision_id AS decisionId, run_id AS runId, session_id AS sessionId, record,
   expires_at AS expiresAt, outcome FROM approvals`;
 
+/** Of an approval: its run waits for a resume. */
+const OF_RESUMABLE = `EXISTS (
+  SELECT 1 FROM runs WHERE runs.run_id = approvals.run_id AND ${RESUMABLE})`;
+
 /** Approvals of parked runs; `outcome` is set once and never again. */
 export class SqliteApprovals {
   readonly #put: StatementSync;
   readonly #get: StatementSync;
   readonly #decide: StatementSync;
+  readonly #expire: StatementSync;
   readonly #forget: StatementSync;
   readonly #forgetUndecided: StatementSync;
   readonly #select: SqliteSelect;
   readonly #selectInbox: SqliteSelect;
+  readonly #selectExpiring: SqliteSelect;
 
   constructor(file: SqliteFile) {
     this.#put = file.prepare(
@@ -32,6 +39,10 @@ export class SqliteApprovals {
       `UPDATE approvals SET outcome = ?2
        WHERE decision_id = ?1 AND outcome IS NULL AND expires_at > ?3`,
     );
+    this.#expire = file.prepare(
+      `UPDATE approvals SET outcome = ?2
+       WHERE decision_id = ?1 AND outcome IS NULL AND expires_at <= ?3 AND ${OF_RESUMABLE}`,
+    );
     this.#forget = file.prepare('DELETE FROM approvals WHERE run_id = ?');
     this.#forgetUndecided = file.prepare(
       'DELETE FROM approvals WHERE run_id = ? AND outcome IS NULL',
@@ -39,6 +50,7 @@ export class SqliteApprovals {
     this.#select = new SqliteSelect(file, SELECT);
     // The engine would go by the index of all approvals, and look at each that was decided.
     this.#selectInbox = new SqliteSelect(file, `${SELECT} INDEXED BY approvals_pending`);
+    this.#selectExpiring = new SqliteSelect(file, `${SELECT} INDEXED BY approvals_expiring`);
   }
 
   /** Inside a transaction. One that is here already goes on with the new run, as it was decided. */
@@ -55,6 +67,20 @@ export class SqliteApprovals {
   /** True when this call decided it. */
   decide(decisionId: string, outcome: string, now: number): boolean {
     return this.#decide.run(decisionId, outcome, now).changes === 1;
+  }
+
+  /** True when this call closed one that has expired and waited for a decision. */
+  expire(decisionId: string, outcome: string, now: number): boolean {
+    return this.#expire.run(decisionId, outcome, now).changes === 1;
+  }
+
+  listExpiring(limit: number): readonly StoredApproval[] {
+    const rows = this.#selectExpiring.all({
+      conditions: [['outcome IS NULL'], [OF_RESUMABLE]],
+      orderBy: 'expires_at, decision_id',
+      limit,
+    });
+    return (rows as unknown as ApprovalRow[]).map(toApproval);
   }
 
   /** Inside a transaction: those of a run. */

@@ -1,5 +1,6 @@
 import { SqliteApprovals } from './sqlite-approvals.ts';
 import type { SqliteFile } from './sqlite-file.ts';
+import { SqliteGrants } from './sqlite-grants.ts';
 import { SqliteRunTexts } from './sqlite-run-texts.ts';
 import { SqliteRuns } from './sqlite-runs.ts';
 import { SqliteSessions } from './sqlite-sessions.ts';
@@ -11,12 +12,14 @@ export class SqliteIndex {
   readonly texts: SqliteRunTexts;
   readonly sessions: SqliteSessions;
   readonly approvals: SqliteApprovals;
+  readonly grants: SqliteGrants;
 
   constructor(file: SqliteFile) {
     this.runs = new SqliteRuns(file);
     this.texts = new SqliteRunTexts(file);
     this.sessions = new SqliteSessions(file);
     this.approvals = new SqliteApprovals(file);
+    this.grants = new SqliteGrants(file);
   }
 
   putRun(run: RunInStore): void {
@@ -27,6 +30,8 @@ export class SqliteIndex {
   put({ lease, records, checkpoints, continues }: AppendPart): AppendOutcome | undefined {
     const taken = continues && this.runs.continue(continues.runId, continues.by);
     if (taken !== undefined) return taken;
+    // They are asked for in the run that goes on; nobody decides them here any more.
+    if (continues !== undefined) this.approvals.forgetUndecided(continues.runId);
     for (const { runId, record, startKey } of records ?? []) {
       this.putRun({ runId, sessionId: lease.key, record });
       if (startKey !== undefined) this.texts.addStart(runId, startKey);
@@ -72,9 +77,19 @@ export class SqliteIndex {
       this.approvals.forget(runId);
     }
     for (const sessionId of new Set(runs.map((run) => run.sessionId))) {
-      if (!hasEntries(sessionId)) this.sessions.forgetEmpty(sessionId);
+      if (!hasEntries(sessionId)) this.#forgetEmpty(sessionId);
     }
     return runs.length;
+  }
+
+  /** Inside a transaction: the last entry of a session has gone. */
+  emptied(sessionId: string): void {
+    this.grants.forget(sessionId);
+    this.#forgetEmpty(sessionId);
+  }
+
+  #forgetEmpty(sessionId: string): void {
+    if (this.sessions.forgetEmpty(sessionId)) this.grants.forget(sessionId);
   }
 
   #park(runId: string, sessionId: string, parked: NonNullable<TerminalLine['parked']>): void {

@@ -95,8 +95,18 @@ const SECOND = `
     WHERE outcome IS NULL;
 `;
 
+/** Persisted. What is due first is found by an index; approvals that were decided are not in it. */
+const THIRD = `
+  CREATE TABLE grants (
+    session_id TEXT NOT NULL, agent TEXT NOT NULL, tool_name TEXT NOT NULL,
+    matched_pattern TEXT NOT NULL, decision_id TEXT NOT NULL, at INTEGER NOT NULL,
+    PRIMARY KEY (session_id, agent, tool_name, matched_pattern)
+  ) STRICT, WITHOUT ROWID;
+  CREATE INDEX approvals_expiring ON approvals (expires_at, decision_id) WHERE outcome IS NULL;
+`;
+
 /** Each brings a file of the version that is its place in the list to the next one. */
-const STEPS = [FIRST, SECOND] as const;
+const STEPS = [FIRST, SECOND, THIRD] as const;
 
 /** A newer file is refused, an older one is brought up by the steps from its version on. */
 export const SCHEMA_VERSION = STEPS.length;

@@ -41,9 +41,14 @@ export class SqliteSessions {
     this.#begin.run(sessionId, runId);
   }
 
-  /** Inside a transaction, for a session without entries: without runs it is forgotten. */
-  forgetEmpty(sessionId: string): void {
-    if (this.#delete.run(sessionId).changes === 1) this.#deleteTranscript.run(sessionId);
+  /**
+   * Inside a transaction, for a session without entries: without runs it is forgotten. True when this
+   * call did so.
+   */
+  forgetEmpty(sessionId: string): boolean {
+    if (this.#delete.run(sessionId).changes === 0) return false;
+    this.#deleteTranscript.run(sessionId);
+    return true;
   }
 
   get(sessionId: string): StoredSession | undefined {

@@ -17,6 +17,7 @@ import {
   type ApprovalQuery,
   type DecideOutcome,
   FENCED,
+  type Grant,
   type JournalPage,
   type Lease,
   lastSeqOf,
@@ -117,8 +118,9 @@ class SqliteStore implements Store {
   trim(sessionId: string, through: number): number {
     const floor = this.#file.write(() => {
       this.#follow();
+      const hadEntries = this.#hasEntries(sessionId);
       const floor = this.#trim(sessionId, through);
-      if (!this.#hasEntries(sessionId)) this.#index.sessions.forgetEmpty(sessionId);
+      if (hadEntries && !this.#hasEntries(sessionId)) this.#index.emptied(sessionId);
       return floor;
     });
     this.#tail.trimmed(sessionId, floor);
@@ -212,6 +214,22 @@ class SqliteStore implements Store {
 
   listApprovals(query: ApprovalQuery): readonly StoredApproval[] {
     return this.#file.guard(() => this.#index.approvals.list(query));
+  }
+
+  listExpiring(limit: number): readonly StoredApproval[] {
+    return this.#file.guard(() => this.#index.approvals.listExpiring(limit));
+  }
+
+  expireApproval(decisionId: string, outcome: string, now: number): boolean {
+    return this.#file.write(() => this.#index.approvals.expire(decisionId, outcome, now));
+  }
+
+  putGrant(grant: Grant): void {
+    this.#file.write(() => this.#index.grants.put(grant));
+  }
+
+  listGrants(sessionId: string): readonly Grant[] {
+    return this.#file.guard(() => this.#index.grants.list(sessionId));
   }
 
   /** A session is not begun in a file that will be gone. */

@@ -76,7 +76,8 @@ export interface AppendPart {
   readonly checkpoints?: readonly { readonly runId: string; readonly checkpoint: string }[];
   /**
    * The run `by` goes on with the parked run `runId`, if no other does yet. Otherwise, or when
-   * `runId` is not parked, nothing of the part is written and the outcome is `taken`.
+   * `runId` is not parked, nothing of the part is written and the outcome is `taken`. What nobody has
+   * decided of its approvals is let go of: it is asked for by the run that goes on.
    */
   readonly continues?: { readonly runId: string; readonly by: string };
 }
@@ -265,6 +266,40 @@ export interface ApprovalStore {
   getApproval(decisionId: string): Awaitable<StoredApproval | undefined>;
   /** Greatest decision id first. */
   listApprovals(query: ApprovalQuery): Awaitable<readonly StoredApproval[]>;
+  /**
+   * Those that nobody has decided, of parked runs that no other run goes on with, and of all realms:
+   * the one that expires first first, whether it has or not.
+   */
+  listExpiring(limit: number): Awaitable<readonly StoredApproval[]>;
+  /**
+   * Records the outcome of one of {@link listExpiring} that has expired at `now`. True when this call
+   * did so; false when it was decided or has not expired, or when its run is not parked any more.
+   */
+  expireApproval(decisionId: string, outcome: string, now: number): Awaitable<boolean>;
+}
+
+/** What an approver has approved for the rest of a session. */
+export interface Grant {
+  readonly sessionId: string;
+  readonly agent: string;
+  readonly toolName: string;
+  /** The pattern that held the approved call back: another one asks anew. */
+  readonly matchedPattern: string;
+  /** The decision that gave it. */
+  readonly decisionId: string;
+  /** Epoch milliseconds. */
+  readonly at: number;
+}
+
+/** Approvals that hold for a session. They go when its last entry goes. */
+export interface GrantStore {
+  /**
+   * Of two for the same session, agent, tool and pattern the first one stays. One for a session that
+   * is not known is not kept.
+   */
+  putGrant(grant: Grant): Awaitable<void>;
+  /** In no order. */
+  listGrants(sessionId: string): Awaitable<readonly Grant[]>;
 }
 
 export interface AcquireRequest {
@@ -302,7 +337,13 @@ export interface Bus {
   subscribe(sessionId: string, onGrown: (head: number) => void): () => void;
 }
 
-export interface Store extends JournalStore, RunStore, SessionStore, ApprovalStore, LeaseStore {
+export interface Store
+  extends JournalStore,
+    RunStore,
+    SessionStore,
+    ApprovalStore,
+    GrantStore,
+    LeaseStore {
   /** `memory`, `sqlite`, … as `/health` names it. */
   readonly backend: string;
   readonly bus: Bus;

@@ -7,6 +7,7 @@ import {
   type Awaitable,
   type Bus,
   type DecideOutcome,
+  type Grant,
   type JournalPage,
   type Lease,
   type PageLimits,
@@ -26,6 +27,11 @@ export interface WatchOptions {
   readonly onRefused: (error: unknown) => void;
   /** It took one again. Called within that write, so nothing may be written in it. */
   readonly onTaken: () => void;
+  /**
+   * Which approval of a parked run expires first may be another now. Called within a write, so nothing
+   * may be written in it.
+   */
+  readonly onExpiring?: () => void;
 }
 
 /** Small writes may still fit where entries do not, so they are told apart. */
@@ -38,6 +44,8 @@ type Kind = 'entries' | 'leases';
  *      both kinds.
  * WS2. Answers and errors pass through unchanged, and at once where the engine answers at once.
  * WS3. What is refused because the store was closed counts for nothing.
+ * WS4. Whoever waits for an approval of a parked run to expire hears of each write that changes which
+ *      one is the first.
  */
 export class WatchedStore implements Store {
   readonly #store: Store;
@@ -64,7 +72,9 @@ export class WatchedStore implements Store {
   }
 
   append(parts: readonly AppendPart[]): Awaitable<readonly AppendOutcome[]> {
-    return this.#watch('entries', () => this.#store.append(parts));
+    const answer = this.#watch('entries', () => this.#store.append(parts));
+    if (!parts.some(changesExpiries)) return answer;
+    return this.#then(answer, () => true);
   }
 
   read(sessionId: string, from: number, limits: PageLimits): Awaitable<JournalPage> {
@@ -108,7 +118,8 @@ export class WatchedStore implements Store {
   }
 
   discard(runId: string): Awaitable<boolean> {
-    return this.#watch('leases', () => this.#store.discard(runId));
+    const answer = this.#watch('leases', () => this.#store.discard(runId));
+    return this.#then(answer, (isDone) => isDone);
   }
 
   getLog(runId: string): Awaitable<string | undefined> {
@@ -132,7 +143,10 @@ export class WatchedStore implements Store {
   }
 
   decideApproval(decisionId: string, outcome: string, now: number): Awaitable<DecideOutcome> {
-    return this.#watch('leases', () => this.#store.decideApproval(decisionId, outcome, now));
+    const answer = this.#watch('leases', () =>
+      this.#store.decideApproval(decisionId, outcome, now),
+    );
+    return this.#then(answer, (decided) => decided?.won === true);
   }
 
   getApproval(decisionId: string): Awaitable<StoredApproval | undefined> {
@@ -141,6 +155,22 @@ export class WatchedStore implements Store {
 
   listApprovals(query: ApprovalQuery): Awaitable<readonly StoredApproval[]> {
     return this.#store.listApprovals(query);
+  }
+
+  listExpiring(limit: number): Awaitable<readonly StoredApproval[]> {
+    return this.#store.listExpiring(limit);
+  }
+
+  expireApproval(decisionId: string, outcome: string, now: number): Awaitable<boolean> {
+    return this.#watch('leases', () => this.#store.expireApproval(decisionId, outcome, now));
+  }
+
+  putGrant(grant: Grant): Awaitable<void> {
+    return this.#watch('leases', () => this.#store.putGrant(grant));
+  }
+
+  listGrants(sessionId: string): Awaitable<readonly Grant[]> {
+    return this.#store.listGrants(sessionId);
   }
 
   acquire(request: AcquireRequest): Awaitable<AcquireOutcome> {
@@ -162,6 +192,15 @@ export class WatchedStore implements Store {
   close(): Awaitable<void> {
     this.#closed = true;
     return this.#store.close();
+  }
+
+  /** Tells of a write that changed something, at once where the engine answers at once. */
+  #then<T>(answer: Awaitable<T>, hasChanged: (value: T) => boolean): Awaitable<T> {
+    const tell = (value: T): T => {
+      if (hasChanged(value)) this.#options.onExpiring?.();
+      return value;
+    };
+    return answer instanceof Promise ? answer.then(tell) : tell(answer);
   }
 
   #watch<T>(kind: Kind, write: () => Awaitable<T>): Awaitable<T> {
@@ -201,6 +240,10 @@ export class WatchedStore implements Store {
     if (isFirst) this.#options.onRefused(error);
   }
 }
+
+/** Runs that park with approvals, and runs that go on with parked ones. */
+const changesExpiries = ({ terminal, continues }: AppendPart): boolean =>
+  continues !== undefined || (terminal?.parked?.approvals.length ?? 0) > 0;
 
 /** An engine's own words may hold anything, so only reasons of ours are told. */
 export const reasonOf = (error: unknown): string =>

@@ -4,6 +4,7 @@ export {
   CHECKS,
   type Check,
   checkJournal,
+  type CheckOptions,
   type Violation,
 } from '../journal/invariants.ts';
 export {

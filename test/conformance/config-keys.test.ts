@@ -47,7 +47,21 @@ headers_from_request = {}
 description = "Web."
 [hitl]
 require_approval = ["delete_*"]
-route = { mode = "conversational", timeout_secs = 1.5 }
+allow_session_grants = true
+allow_argument_edits = true
+reminder_secs = 1
+pause_total = true
+[[hitl.rules]]
+tools = ["write_*"]
+when = [{ pointer = "/path", op = "matches", value = "^/etc/" }]
+effect = "deny"
+[hitl.route]
+mode = "webhook"
+url = "https://approvals.test/"
+timeout_secs = 1.5
+headers = {}
+headers_from_request = {}
+tool_headers_from_response = {}
 [runtime.tools."slow_*"]
 timeout_secs = 0
 [[auth.keys]]
@@ -58,12 +72,20 @@ scopes = ["chat"]
 [auth.limits]
 live_runs = 1
 `,
-  { env: { DEFAULT_AGENT: 'helper', AURA_SERVER_URL: 'https://x.test' } },
+  {
+    env: {
+      DEFAULT_AGENT: 'helper',
+      AURA_SERVER_URL: 'https://x.test',
+      RUNWARDEN_DECIDER_HEADER: 'x-user',
+      AURA_HITL_WEBHOOK_SECRET: 's'.repeat(32),
+      AURA_HITL_WEBHOOK_SECRET_SECONDARY: 't'.repeat(32),
+    },
+  },
 );
 
 /** Files that describe the configuration, hand it on or print it, and do nothing about it. */
 const PASSIVE =
-  /^src\/(?:config\/|auth\.ts|http\/config\.ts|http-config\.ts|cli\/summary\.ts|index\.ts)/;
+  /^src\/(?:config\/|auth\.ts|http\/config\.ts|http-config\.ts|cli\/summary[-a-z]*\.ts|index\.ts)/;
 
 /** It counts chunks and becomes bytes under another name where it is handed on. */
 const RENAMED: readonly string[] = ['streamingBufferSize'];

@@ -26,6 +26,9 @@ describe('the README', () => {
   it('names no variable and no flag that nothing reads', () => {
     const known = new Set(settings.flatMap(({ wanted }) => wanted));
     const elsewhere = [
+      'AURA_HITL_WEBHOOK_SECRET',
+      'AURA_HITL_WEBHOOK_SECRET_SECONDARY',
+      'AURA_HITL_WEBHOOK_TOLERANCE_SECS',
       'CONFIG_PATH',
       'HEAD',
       'OPENAI_API_KEY',

@@ -103,6 +103,19 @@ export function approvalsContract(name: string, open: () => Promise<Store> | Sto
       expect(await ids()).toEqual(['d3', 'd2', 'd1']);
     });
 
+    it('lets go of what nobody decided when a run goes on with it, and keeps the rest', async () => {
+      await park(store, lease, 'r1', { decisionIds: ['d1', 'd2'] });
+      await store.decideApproval('d1', '"approved"', NOW);
+      await begin(store, lease, 'r2', { continues: { runId: 'r1', by: 'r2' } });
+
+      expect(await ids()).toEqual(['d1']);
+      expect(await store.decideApproval('d2', '"approved"', NOW)).toBeUndefined();
+      expect(await store.decideApproval('d1', '"denied"', NOW)).toMatchObject({
+        won: false,
+        approval: { outcome: '"approved"' },
+      });
+    });
+
     it('lists them greatest id first, by page, realm, run and whether they wait', async () => {
       const acme = await acquire(store, 'acme\u001f1');
       await park(store, lease, 'r1', { decisionIds: ['d1', 'd4'] });

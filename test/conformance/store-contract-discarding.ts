@@ -79,6 +79,7 @@ export function discardingContract(name: string, open: () => Promise<Store> | St
       await begin(store, lease, 'live');
       await step(store, lease, { terminal: { runId: 'ended' } });
       await park(store, lease, 'r', { automatic: true, decisionIds: ['d'] });
+      await store.decideApproval('d', '"approved"', NOW);
       await begin(store, lease, 'n', { ...resume, checkpoints: [] });
       const before = await store.listRecords({ limit: 10 });
 
@@ -89,7 +90,7 @@ export function discardingContract(name: string, open: () => Promise<Store> | St
       expect(await store.listRecords({ limit: 10 })).toEqual(before);
       expect(await store.getCheckpoint('live')).toBe('first of live');
       expect(await store.getCheckpoint('r')).toBe('last of r');
-      expect(await store.getApproval('d')).toMatchObject({ outcome: undefined });
+      expect(await store.getApproval('d')).toMatchObject({ outcome: '"approved"' });
     });
 
     it('lets no run go on with it, and takes no decision of it any more', async () => {
@@ -102,14 +103,15 @@ export function discardingContract(name: string, open: () => Promise<Store> | St
       expect(await store.decideApproval('d', '"approved"', NOW)).toBeUndefined();
     });
 
-    it('comes too late for the run that goes on, and for its approval', async () => {
+    it('comes too late for the run that goes on, and for what was decided of it', async () => {
       await parked(['d']);
+      await store.decideApproval('d', '"approved"', NOW);
 
       expect(await begin(store, lease, 'n', resume)).toEqual(WRITTEN);
       expect(await store.discard('r')).toBe(false);
 
       expect(await store.getRecord('r')).toMatchObject({ parked: true, continuedBy: 'n' });
-      expect(await store.decideApproval('d', '"approved"', NOW)).toMatchObject({ won: true });
+      expect(await store.getApproval('d')).toMatchObject({ outcome: '"approved"' });
     });
 
     it.each(['decided', 'discarded'] as const)(

@@ -6,6 +6,8 @@ import { createMemoryStore } from '../../src/stores/memory.ts';
 import { openSqliteStore } from '../../src/stores/sqlite.ts';
 import { approvalsContract } from './store-contract-approvals.ts';
 import { discardingContract } from './store-contract-discarding.ts';
+import { expiringContract } from './store-contract-expiring.ts';
+import { grantsContract } from './store-contract-grants.ts';
 import { parkingContract } from './store-contract-parking.ts';
 import { sessionsContract } from './store-contract-sessions.ts';
 import { storeContract } from './store-contract.ts';
@@ -34,6 +36,8 @@ const contracts = [
   discardingContract,
   sessionsContract,
   approvalsContract,
+  expiringContract,
+  grantsContract,
 ];
 
 for (const [name, open] of Object.entries(engines)) {

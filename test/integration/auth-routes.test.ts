@@ -33,6 +33,8 @@ const TABLE: readonly (readonly [route: keyof typeof ROUTE_SCOPES, target: strin
   ['GET /v1/sessions/:id', '/v1/sessions/cs_1', 'runs:read'],
   ['GET /v1/sessions/:id/events', '/v1/sessions/cs_1/events', 'runs:read'],
   ['GET /v1/approvals', '/v1/approvals', 'runs:read'],
+  ['GET /v1/approvals/events', '/v1/approvals/events?state=x', 'runs:read'],
+  ['GET /v1/approvals/:decision_id', `/v1/approvals/${ID}`, 'runs:read'],
   ['POST /v1/approvals/:decision_id', `/v1/approvals/${ID}`, 'approvals:decide'],
 ];
 

@@ -43,6 +43,7 @@ async function jumping(
 ): Promise<Jumping> {
   const world = await start({
     command: [process.execPath, '--import', `${PRELOAD}?${byMs}`, MAIN],
+    clock: 'set',
     toml,
     respond: (request) => respond(askedOf(request)),
     ...(flags !== undefined && { flags }),
@@ -59,7 +60,7 @@ async function jumping(
 async function expectClean({ server, world }: Jumping): Promise<void> {
   server.signal('SIGTERM');
   expect(await server.exit()).toEqual([0, null]);
-  await expectSoundStore(world.dataDir, SECRET);
+  await expectSoundStore(world.dataDir, SECRET, { clock: 'set' });
 }
 
 const endOf = (entries: readonly Envelope[]) => entries.at(-1)?.payload.event;

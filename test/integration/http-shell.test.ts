@@ -49,7 +49,7 @@ describe('paths and methods', () => {
     ['PUT', '/v1/runs', 'GET, HEAD, POST'],
     ['POST', '/v1/sessions', 'GET, HEAD'],
     ['GET', '/v1/runs/x/cancel', 'POST'],
-    ['PUT', '/v1/approvals/x', 'POST'],
+    ['PUT', '/v1/approvals/x', 'GET, HEAD, POST'],
   ])('%s %s is 405 and says what is allowed', async (method, path, allow) => {
     const { port } = await world();
     const answer = await ask({ port, method, path });

@@ -12,6 +12,9 @@ import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterEach, beforeEach, describe, expect, it } from 'vitest';
+import { checkContent } from '../../src/hitl/elicitation.ts';
+import type { ElicitationAnswer } from '../../src/tool.ts';
+import { askedContext } from './mcp-asking-kit.ts';
 import { callContext, demoServer, type Mcp, startMcp, toolNamed } from './mcp-kit.ts';
 
 let temp: string;
@@ -83,5 +86,34 @@ describe('the file tools of the bundled server', () => {
     expect(await ask('write_file', { path: 'file', content: 'x' })).toEqual(refused);
     expect(readdirSync(outside)).toEqual(['kept']);
     expect(readFileSync(join(outside, 'kept'), 'utf8')).toBe('kept');
+  });
+});
+
+describe('the deploy tool of the bundled server', () => {
+  let mcp: Mcp;
+  afterEach(() => mcp.stop());
+
+  it('asks for the reason and writes down what it is told, and nothing otherwise', async () => {
+    mcp = startMcp();
+    const lease = await mcp.acquire([{ ...demoServer(), env: { TMPDIR: temp } }]);
+    const deploy = async (answer: ElicitationAnswer) => {
+      const { context, question } = askedContext();
+      const done = toolNamed(lease, 'deploy').execute({ service: 'web' }, context);
+      const put = await question(1);
+      put.answer(answer);
+      return { ...(await done), schema: put.question.schema };
+    };
+    const content = { reason: 'a fix', environment: 'staging' };
+
+    const refused = await deploy({ action: 'decline' });
+    expect(refused.text).toBe('A person refused, so nothing was deployed.');
+    expect(checkContent(refused.schema, content)).toBeUndefined();
+    expect(checkContent(refused.schema, { ...content, reason: 'x' })).toContain('"reason"');
+    expect(await deploy({ action: 'cancel' })).toMatchObject({ isError: true });
+    const log = join(scratchOf(temp), 'deployments.log');
+    expect(existsSync(log)).toBe(false);
+    const { text } = await deploy({ action: 'accept', content });
+    expect(text).toBe('Deployed web to staging: a fix');
+    expect(readFileSync(log, 'utf8')).toBe(`${JSON.stringify({ service: 'web', ...content })}\n`);
   });
 });

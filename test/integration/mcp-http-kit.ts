@@ -19,6 +19,8 @@ export interface SeenRequest {
 export interface HttpServerOptions {
   readonly transport?: 'http_streamable' | 'sse';
   readonly json?: boolean;
+  /** Adds tools of its own to the server of each session. */
+  readonly tools?: (server: McpServer) => void;
   /** Answers before MCP does; true when it has. */
   readonly intercept?: (request: SeenRequest, response: ServerResponse) => boolean;
 }
@@ -40,6 +42,7 @@ export async function startHttpServer(options: HttpServerOptions = {}) {
       cancelled.push(reason);
       changed();
     });
+    options.tools?.(server);
     await server.connect(transport);
   };
 

@@ -17,8 +17,11 @@ export interface LogLine {
 /** The client side of MCP with its pool, as the supervisor would hold it. */
 export function startMcp(limits: Partial<McpLimits> = {}) {
   const lines: LogLine[] = [];
-  const write = (level: LogLine['level']) => (fields: object, message: string) =>
-    void lines.push({ level, fields: fields as Record<string, unknown>, message });
+  const waiters = new Set<() => void>();
+  const write = (level: LogLine['level']) => (fields: object, message: string) => {
+    lines.push({ level, fields: fields as Record<string, unknown>, message });
+    for (const look of [...waiters]) look();
+  };
   const log = { debug: write('debug'), info: write('info'), warn: write('warn') };
   const all = { ...MCP_LIMITS, ...limits };
   const ports = createMcpPorts({ clock: systemClock, log, limits: all, version: '0.0.0' });
@@ -41,6 +44,17 @@ export function startMcp(limits: Partial<McpLimits> = {}) {
     pool,
     ports,
     lines,
+    /** Resolves when a line that it looks for has been logged. */
+    untilLogged: (isIt: (line: LogLine) => boolean) =>
+      new Promise<void>((resolve) => {
+        const look = () => {
+          if (!lines.some(isIt)) return;
+          waiters.delete(look);
+          resolve();
+        };
+        waiters.add(look);
+        look();
+      }),
     source,
     acquire: (
       servers: readonly McpServerConfig[],

@@ -44,7 +44,7 @@ describe('the bundled server over stdio', () => {
     const lease = await start().acquire([demoServer()]);
 
     expect(lease.servers).toEqual([
-      { serverName: 'demo', transport: 'stdio', status: 'connected', toolsCount: 7 },
+      { serverName: 'demo', transport: 'stdio', status: 'connected', toolsCount: 8 },
     ]);
     const call = callContext();
     const result = await toolNamed(lease, 'add').execute({ a: 2, b: 40 }, call.context);

@@ -4,7 +4,7 @@ import { runMachine } from '../../machines/run.machine.ts';
 import type { ToolCallRequest } from '../../machines/vocabulary.ts';
 import type { Payloads, PathOptions } from '../../src/testing/paths.ts';
 import { describeModel } from './model-suite.ts';
-import { EXTERNAL, failure, inShort, LIMITS, SHUTDOWN, toolCall } from './samples.ts';
+import { APPROVAL, EXTERNAL, failure, inShort, LIMITS, SHUTDOWN, toolCall } from './samples.ts';
 
 const CLIENT = toolCall('ask', { kind: 'client' });
 
@@ -23,17 +23,27 @@ const tools = (snapshot: AnyMachineSnapshot): string[] =>
 const ofEachTool = (kind: string, fields: object) => (snapshot: AnyMachineSnapshot) =>
   tools(snapshot).map((id) => ({ type: `xstate.${kind}.actor.${id}`, ...fields }));
 
-const showing = (call: ToolCallRequest, asked: boolean) => ({
-  hasTag: (tag: string) => asked && tag === 'input-required',
+/** The tags of a tool call's states, by how it stands. */
+const TAGS: Readonly<Record<string, readonly string[]>> = {
+  running: ['in-flight'],
+  gated: ['gated', 'input-required'],
+  asking: ['in-flight', 'input-required'],
+  closing: ['closing'],
+};
+
+const showing = (call: ToolCallRequest, how: string) => ({
+  hasTag: (tag: string) => TAGS[how]?.includes(tag) === true,
   context: { call },
 });
 
 /** A tool call shows a snapshot that differs from what the run knows of it. */
-const askedChanges = (snapshot: AnyMachineSnapshot) =>
-  contextOf(snapshot).open.map((call) => {
-    const asked = !contextOf(snapshot).waiting.includes(call.id);
-    return { type: `xstate.snapshot.tool.${call.id}`, snapshot: showing(call, asked) };
-  });
+const standsNow = (how: string) => (snapshot: AnyMachineSnapshot) =>
+  contextOf(snapshot)
+    .open.filter(({ id }) => (contextOf(snapshot).standing[id] ?? 'running') !== how)
+    .map((call) => ({
+      type: `xstate.snapshot.tool.${call.id}`,
+      snapshot: showing(call, how),
+    }));
 
 /** The stopwatches that run in a state; each may say that the time is up. */
 const deadlines = (snapshot: AnyMachineSnapshot) =>
@@ -53,6 +63,8 @@ const NEVER = { '': () => undefined };
 
 const PAYLOADS: Payloads = {
   'run.park': NEVER,
+  'toolCall.ask': NEVER,
+  'toolCall.retract': NEVER,
   'run.queue': NEVER,
   'run.stop': { external: once(EXTERNAL), 'shutdown in 4 s': once(SHUTDOWN, { graceMs: 4_000 }) },
   'deadline.reached': { '': deadlines },
@@ -71,7 +83,7 @@ const PAYLOADS: Payloads = {
   'xstate.error.actor.turn': { bug },
   'xstate.done.actor.*': { ended: ofEachTool('done', { output: { status: 'completed' } }) },
   'xstate.error.actor.*': { bug: ofEachTool('error', bug) },
-  'xstate.snapshot.*': { asks: askedChanges },
+  'xstate.snapshot.*': { 'waits at its gate': standsNow('gated'), runs: standsNow('running') },
   'xstate.error.actor.closeWork': { bug },
   'xstate.error.actor.settleRun': { 'store down': { error: new Error('disk') } },
   'xstate.error.actor.releaseRun': { bug },
@@ -87,7 +99,7 @@ function keyOf(snapshot: AnyMachineSnapshot): unknown {
     turn,
     queued,
     open,
-    waiting,
+    standing,
     callerOwes,
     work,
     cause,
@@ -103,7 +115,7 @@ function keyOf(snapshot: AnyMachineSnapshot): unknown {
     (working || work === 'model') && `turn ${turn}`,
     queued.length > 0 && `queued ${ids(queued)}`,
     open.length > 0 && `open ${ids(open)}`,
-    waiting.length > 0 && `asks ${waiting.join('+')}`,
+    ...Object.entries(standing).map(([id, how]) => `${id} ${how}`),
     working && callerOwes && 'caller owes',
     work !== 'none' && work,
     cause?.kind === 'deadline' ? `deadline ${cause.which}` : cause?.kind,
@@ -133,7 +145,7 @@ function options(
     },
     fact: inShort,
     key: keyOf,
-    shows: { toolCall: ({ call }: { call: ToolCallRequest }) => showing(call, false) },
+    shows: { toolCall: ({ call }: { call: ToolCallRequest }) => showing(call, 'running') },
     payloads: { ...PAYLOADS, ...payloads },
     limit: 50_000,
   };
@@ -188,6 +200,36 @@ describeModel('run', runMachine, {
       'xstate.done.actor.turn': answers({ 'two calls': [toolCall('a'), toolCall('b')] }),
     },
     { ...LIMITS, parallelToolsMax: 1 },
+  ),
+  'a tool that asks a question, parked by hand': options(
+    {
+      'run.park': { 'by hand': { cause: EXTERNAL } },
+      'run.stop': { 'shutdown in 4 s': once(SHUTDOWN, { graceMs: 4_000 }) },
+      'claim.attach': NEVER,
+      'claim.detach': NEVER,
+      'deadline.reached': NEVER,
+      'toolCall.ask': {
+        'first open': (snapshot) =>
+          contextOf(snapshot)
+            .open.slice(0, 1)
+            .map(({ id }) => ({ toolCallId: id, request: APPROVAL })),
+        unknown: { toolCallId: 'nobody', request: APPROVAL },
+      },
+      'toolCall.retract': {
+        'first open': (snapshot) =>
+          contextOf(snapshot)
+            .open.slice(0, 1)
+            .map(({ id }) => ({ toolCallId: id, decisionId: APPROVAL.decisionId })),
+        unknown: { toolCallId: 'nobody', decisionId: APPROVAL.decisionId },
+      },
+      'xstate.snapshot.*': {
+        asks: standsNow('asking'),
+        'tells whom it asked': standsNow('closing'),
+        runs: standsNow('running'),
+      },
+      'xstate.done.actor.turn': answers({ 'an MCP call': [toolCall('a', { executor: 'mcp' })] }),
+    },
+    { ...LIMITS, totalPauses: true },
   ),
   'resumed with a call': options(
     { 'xstate.done.actor.turn': { answered: { output: { kind: 'answered' } } } },

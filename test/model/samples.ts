@@ -16,6 +16,7 @@ export const LIMITS: RunLimits = {
   stepAllowanceMs: 45_000,
   totalMs: 900_000,
   toolStopGraceMs: 5_000,
+  totalPauses: false,
   releaseMs: 7_000,
   parkMs: 110_000,
   turnsMax: 2,
@@ -30,6 +31,7 @@ export const APPROVAL: ApprovalRequest = {
   origin: { kind: 'config_gate', matchedPattern: 'delete_*' },
   route: 'conversational',
   timeoutMs: 120_000,
+  reminderMs: 0,
   argumentsDigest: 'sha256:00',
 };
 
@@ -52,6 +54,8 @@ export function inShort(fact: AnyEventObject): string {
     outcome?.kind,
     fact['type'] === 'toolCall.ended' ? fact['id'] : undefined,
     status,
+    fact['withdrawal']?.reason,
+    typeof fact['notified'] === 'boolean' ? `notified=${fact['notified']}` : undefined,
     fact['abandoned'] === true ? 'abandoned' : undefined,
     cause?.kind,
     reason,

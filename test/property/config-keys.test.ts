@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { stringify } from 'smol-toml';
 import { describe, expect, it } from 'vitest';
 import { formatPath } from '../../src/config/issue.ts';
-import { editDistance } from '../../src/config/nearest.ts';
+import { editDistance } from '../../src/nearest.ts';
 import { RETENTION_SECONDS_MAX } from '../../src/config/ranges.ts';
 import { SETTINGS } from '../../src/config/settings.ts';
 import { SECONDS_MAX } from '../../src/config/values.ts';
@@ -23,7 +23,10 @@ const everything = (): Record<string, unknown> => ({
       'two words': { transport: 'sse', url: 'http://h/' },
     },
   },
-  hitl: { route: { mode: 'conversational' } },
+  hitl: {
+    rules: [{ tools: ['a'], effect: 'deny', when: [{ pointer: '/a', op: 'eq', value: 1 }] }],
+    route: { mode: 'webhook', url: 'https://h/', headers: {}, headers_from_request: {} },
+  },
   tools: { filesystem: false },
   orchestration: { enabled: false },
   runtime: {
@@ -39,7 +42,12 @@ const everything = (): Record<string, unknown> => ({
 });
 
 /** Maps of names that the operator chooses: any key is known there. */
-const OPEN_TABLES: ReadonlySet<string> = new Set(['mcp.servers', 'runtime.tools']);
+const OPEN_TABLES: ReadonlySet<string> = new Set([
+  'mcp.servers',
+  'runtime.tools',
+  'hitl.route.headers',
+  'hitl.route.headers_from_request',
+]);
 
 function tablesOf(tree: object, path: (string | number)[] = []): (string | number)[][] {
   const isList = Array.isArray(tree);

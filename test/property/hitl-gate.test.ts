@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { compileGlob } from '../../src/hitl/glob.ts';
 
 /**
- * The hazard: a pattern that picomatch reads otherwise than globset would let a tool run unasked.
+ * The hazard: a pattern that is read otherwise than globset reads it would let a tool run unasked.
  * The oracle below is globset's meaning written down as a set of possible rests, nothing shared
  * with the code under test.
  */

@@ -7,8 +7,12 @@ import { startDrive } from '../../src/testing/drive.ts';
 import type { PortCall } from '../../src/testing/ports.ts';
 import { EXTERNAL, failure, LIMITS, SHUTDOWN, toolCall } from '../model/samples.ts';
 
+/** How a call shows itself: at work, held back, asking for its executor, over but for notices. */
+type Standing = 'working' | 'gated' | 'asking' | 'closing';
+
 type Stimulus =
-  | { do: 'prepared' | 'unclaimed' | 'ask' | 'decided' | 'endTool' | 'closed' | 'settled' }
+  | { do: 'prepared' | 'unclaimed' | 'endTool' | 'closed' | 'settled' | 'park' }
+  | { do: 'stand'; which: 'all' | number; how: Standing }
   | { do: 'turn'; end: 'answered' | 'failed' | 'expired' | 'tools'; calls: number }
   | { do: 'crash'; child: string }
   | { do: 'stop'; cause: StopCause }
@@ -27,7 +31,15 @@ const stimulus: fc.Arbitrary<Stimulus> = fc.oneof(
     }),
   },
   { weight: 6, arbitrary: fc.constant<Stimulus>({ do: 'endTool' }) },
-  { weight: 4, arbitrary: fc.constantFrom<Stimulus>({ do: 'ask' }, { do: 'decided' }) },
+  {
+    weight: 8,
+    arbitrary: fc.record({
+      do: fc.constant('stand' as const),
+      which: fc.constantFrom('all' as const, 0, 1),
+      how: fc.constantFrom<Standing>('gated', 'gated', 'asking', 'closing', 'working'),
+    }),
+  },
+  { weight: 2, arbitrary: fc.constant<Stimulus>({ do: 'park' }) },
   {
     weight: 2,
     arbitrary: fc.constantFrom<Stimulus>({ do: 'closed' }, { do: 'settled' }, { do: 'unclaimed' }),
@@ -65,19 +77,52 @@ const ENDS = {
   expired: { kind: 'expired', which: 'inactivity', afterMs: 60_000 },
 } as const;
 
+interface Kind {
+  readonly policy: 'cancel' | 'park';
+  readonly totalPauses: boolean;
+}
+
+const kinds: fc.Arbitrary<Kind> = fc.record({
+  policy: fc.constantFrom('cancel' as const, 'park' as const),
+  totalPauses: fc.boolean(),
+});
+
 /** A run whose children are played by the test, and what was seen of it. */
 class PlayedRun {
-  readonly drive = startDrive(runMachine, {
-    input: {
-      runId: 'run-1',
-      liveness: { policy: 'cancel', graceMs: 0 },
-      limits: { ...LIMITS, turnsMax: 3 },
-      firstClaim: null,
-    },
-    shows: { toolCall: ({ call }: { call: ToolCallRequest }) => showing(call, false) },
-  });
+  readonly kind: Kind;
+  readonly drive;
   readonly asked: ToolCallRequest[] = [];
-  readonly waiting = new Set<string>();
+  /** By the actors of calls that live. */
+  readonly standing = new Map<string, Standing>();
+  /** Calls that had begun when it was asked to park; undefined while nobody asked. */
+  begunAtPark: number | undefined;
+
+  constructor(kind: Kind) {
+    this.kind = kind;
+    this.drive = startDrive(runMachine, {
+      input: {
+        runId: 'run-1',
+        liveness: { policy: kind.policy, graceMs: 0 },
+        limits: { ...LIMITS, turnsMax: 3, totalPauses: kind.totalPauses },
+        firstClaim: null,
+      },
+      shows: { toolCall: ({ call }: { call: ToolCallRequest }) => showing(call, 'working') },
+    });
+  }
+
+  /** Somebody is asked for one of its calls. */
+  get waits(): boolean {
+    return [...this.standing.values()].some((how) => how === 'gated' || how === 'asking');
+  }
+
+  get liveTools(): readonly PortCall[] {
+    return this.all('toolCall').filter(({ state }) => state === 'running');
+  }
+
+  /** Nothing of the open calls has begun, so all of them can go on elsewhere. */
+  get areAllGated(): boolean {
+    return this.liveTools.every(({ id }) => this.standing.get(id) === 'gated');
+  }
 
   all(src: string): PortCall[] {
     return this.drive.ports.calls.filter((call) => call.src === src);
@@ -98,14 +143,17 @@ class PlayedRun {
       case 'prepared':
         return this.running('prepareRun')?.resolve();
       case 'unclaimed':
-        return this.running('claims')?.resolve({ policy: 'cancel' });
+        if (this.kind.policy === 'park' && this.running('claims')) this.#parks();
+        return this.running('claims')?.resolve({ policy: this.kind.policy });
       case 'turn':
         return this.#endTurn(s);
       case 'endTool':
         return this.#endTool((tool) => tool.resolve({ status: 'completed' }));
-      case 'ask':
-      case 'decided':
-        return this.#ask(s.do === 'ask');
+      case 'stand':
+        return this.#stand(s.which, s.how);
+      case 'park':
+        this.#parks();
+        return drive.send({ type: 'run.park', cause: EXTERNAL });
       case 'crash':
         if (s.child === 'tool.') return this.#endTool((tool) => tool.reject(new Error('bug')));
         return this.running(s.child)?.reject(new Error('bug'));
@@ -114,6 +162,7 @@ class PlayedRun {
       case 'settled':
         return this.running('settleRun')?.resolve();
       case 'stop':
+        if (this.kind.policy === 'park' && s.cause === SHUTDOWN) this.#parks();
         return drive.send({ type: 'run.stop', cause: s.cause });
       case 'deadline':
         return this.running(s.which)?.tell({
@@ -139,21 +188,34 @@ class PlayedRun {
   #endTool(end: (tool: PortCall) => void): void {
     const tool = this.running('tool.');
     if (tool === undefined) return;
-    this.waiting.delete(tool.id);
+    this.standing.delete(tool.id);
     end(tool);
   }
 
-  #ask(asks: boolean): void {
-    const tool = this.running('tool.');
-    if (tool === undefined) return;
-    if (asks) this.waiting.add(tool.id);
-    else this.waiting.delete(tool.id);
-    tool.show(showing((tool.input as { call: ToolCallRequest }).call, asks));
+  #stand(which: 'all' | number, how: Standing): void {
+    const tools = this.liveTools.filter((_, at) => which === 'all' || which === at);
+    for (const tool of tools) {
+      // It may have been let go of when another one showed itself.
+      if (tool.state !== 'running') continue;
+      this.standing.set(tool.id, how);
+      tool.show(showing((tool.input as { call: ToolCallRequest }).call, how));
+    }
+  }
+
+  #parks(): void {
+    if (this.all('settleRun').length === 0) this.begunAtPark ??= this.all('toolCall').length;
   }
 }
 
-const showing = (call: ToolCallRequest, asked: boolean) => ({
-  hasTag: (tag: string) => asked && tag === 'input-required',
+const TAGS: Readonly<Record<Standing, readonly string[]>> = {
+  working: [],
+  gated: ['gated', 'input-required'],
+  asking: ['input-required'],
+  closing: ['closing'],
+};
+
+const showing = (call: ToolCallRequest, how: Standing) => ({
+  hasTag: (tag: string) => TAGS[how].includes(tag),
   context: { call },
 });
 
@@ -174,26 +236,36 @@ const BOUND_MS = Math.max(LIMITS.releaseMs * 3, 15_000);
 const WORK = ['prepareRun', 'turn', 'toolCall'];
 
 describe('run chart: invariants under any history', () => {
-  it('stops once for the first cause, starts nothing after it and ends every call (R1 to R8)', async () => {
+  it('stops once, starts nothing after it and ends every call or parks it (R1 to R10)', async () => {
+    const reached = new Set<string>();
     await fc.assert(
-      fc.asyncProperty(fc.array(stimulus, { maxLength: 40 }), endings, async (history, ends) => {
-        const run = new PlayedRun();
-        const { drive } = run;
-        const work = () => WORK.flatMap((src) => run.all(src)).length;
-        drive.send({ type: 'run.begin' });
-        let workAtStop: number | undefined;
-        for (const s of history) {
-          await run.play(s);
-          const over =
-            drive.actor.getSnapshot().hasTag('stopping') || run.all('settleRun').length > 0;
-          if (over) workAtStop ??= work();
-          assertAlways(run);
-          if (workAtStop !== undefined) expect(work()).toBe(workAtStop);
-        }
-        await finish(run, ends);
-        assertEnded(run);
-      }),
-      { numRuns: 400 },
+      fc.asyncProperty(
+        kinds,
+        fc.array(stimulus, { maxLength: 40, size: 'max' }),
+        endings,
+        async (...given) => {
+          const [kind, history, ends] = given;
+          const run = new PlayedRun(kind);
+          const { drive } = run;
+          const work = () => WORK.flatMap((src) => run.all(src)).length;
+          drive.send({ type: 'run.begin' });
+          let workAtStop: number | undefined;
+          for (const s of history) {
+            await run.play(s);
+            const over =
+              drive.actor.getSnapshot().hasTag('stopping') || run.all('settleRun').length > 0;
+            if (over) workAtStop ??= work();
+            assertAlways(run);
+            if (workAtStop !== undefined) expect(work()).toBe(workAtStop);
+          }
+          await finish(run, ends);
+          reached.add(assertEnded(run));
+        },
+      ),
+      { numRuns: 600 },
+    );
+    expect([...reached]).toEqual(
+      expect.arrayContaining(['finished', 'failed', 'cancelled', 'parked', 'parked with calls']),
     );
   });
 });
@@ -212,16 +284,29 @@ function assertAlways(run: PlayedRun): void {
       run.facts('obligation.asked').map(({ obligation }) => obligation),
     );
   }
-  const step = run.running('step');
-  if (step) {
-    const paused = step.received.at(-1)?.type === 'deadline.pause';
-    expect(paused).toBe(run.waiting.size > 0);
+  for (const [clock, mayPause] of [
+    ['step', true],
+    ['total', run.kind.totalPauses],
+  ] as const) {
+    const watch = run.running(clock);
+    if (watch) expect(isPaused(watch), clock).toBe(mayPause && run.waits);
   }
+  assertParking(run);
+}
+
+const isPaused = ({ received }: PortCall): boolean => received.at(-1)?.type === 'deadline.pause';
+
+/** Nothing begins any more, and it does not wait for what can go on elsewhere. */
+function assertParking(run: PlayedRun): void {
+  const { begunAtPark, drive } = run;
+  if (begunAtPark === undefined || !drive.actor.getSnapshot().hasTag('parking')) return;
+  expect(run.all('toolCall').length).toBe(begunAtPark);
+  if (run.liveTools.length > 0) expect(run.areAllGated).toBe(false);
 }
 
 /** Stops the run and lets every child end the way it must, however slowly. */
 async function finish(run: PlayedRun, ends: Endings): Promise<void> {
-  run.drive.send({ type: 'run.stop', cause: SHUTDOWN });
+  run.drive.send({ type: 'run.stop', cause: EXTERNAL });
   for (let tool = run.running('tool.'); tool; tool = run.running('tool.')) {
     expect(tool.received.at(-1)?.type).toBe('toolCall.stop');
     tool.resolve({ status: 'cancelled' });
@@ -233,7 +318,8 @@ async function finish(run: PlayedRun, ends: Endings): Promise<void> {
   }
 }
 
-function assertEnded(run: PlayedRun): void {
+/** Gives how it ended. */
+function assertEnded(run: PlayedRun): string {
   const { actor, clock, ports } = run.drive;
   expect(actor.getSnapshot().status).toBe('done');
   expect(clock.pending).toEqual([]);
@@ -245,17 +331,27 @@ function assertEnded(run: PlayedRun): void {
   expect(actor.getSnapshot().output?.outcome).toEqual(outcome);
   const [stopping] = run.facts('run.stopping');
   if (stopping && stopping['cause'].kind !== 'error') {
-    expect(outcome).toEqual({ kind: 'cancelled', cause: stopping['cause'] });
+    // One that parks in its setup has nothing but that to stop.
+    const isIdle = run.all('turn').length === 0 && run.begunAtPark !== undefined;
+    const kind =
+      isIdle && run.running('prepareRun') === undefined ? /cancelled|parked/ : /cancelled/;
+    expect(outcome).toMatchObject({ kind: expect.stringMatching(kind), cause: stopping['cause'] });
   }
   expect(run.all('releaseRun').length).toBe(1);
 
   const begun = run.all('toolCall').map(({ id }) => id.replace('tool.', ''));
   const crashed = run.all('toolCall').filter(({ state }) => state === 'rejected');
-  const told = run.facts('toolCall.ended').map(({ id }) => id);
-  expect(told.toSorted((a, b) => a.localeCompare(b))).toEqual(
+  const told: string[] = run.facts('toolCall.ended').map(({ id }) => String(id));
+  const { kind } = outcome as { kind: string };
+  // What a parked run leaves open is told by whoever goes on with it.
+  const unbegun: string[] = kind === 'parked' ? [] : run.asked.map(({ id }) => id);
+  expect(told.toSorted()).toEqual(
     [
-      ...run.asked.map(({ id }) => id).filter((id) => !begun.includes(id)),
+      ...unbegun.filter((id) => !begun.includes(id)),
       ...crashed.map(({ id }) => id.replace('tool.', '')),
-    ].toSorted((a, b) => a.localeCompare(b)),
+    ].toSorted(),
   );
+  const dropped = run.all('toolCall').filter(({ state }) => state === 'stopped');
+  for (const { id } of dropped) expect([kind, run.standing.get(id)]).toEqual(['parked', 'gated']);
+  return dropped.length > 0 ? `${kind} with calls` : kind;
 }

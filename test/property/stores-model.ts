@@ -2,6 +2,7 @@ import type {
   AppendOutcome,
   AppendPart,
   DecideOutcome,
+  Grant,
   Store,
   StoredApproval,
   StoredRun,
@@ -23,6 +24,7 @@ export class StoreModel {
   readonly #checkpoints = new Map<string, string>();
   readonly #logs = new Map<string, string>();
   readonly #transcripts = new Map<string, string>();
+  #grants: readonly Grant[] = [];
   readonly #starts = new Map<string, { runId: string; digest: string }>();
 
   head(sessionId: string): number {
@@ -58,8 +60,28 @@ export class StoreModel {
     return { won: true, approval: decided };
   }
 
+  expire(decisionId: string, outcome: string, now: number): boolean {
+    const approval = this.#expiring().find((row) => row.decisionId === decisionId);
+    if (approval === undefined || now < approval.expiresAt) return false;
+    this.#approvals.set(decisionId, { ...approval, outcome });
+    return true;
+  }
+
+  putGrant(grant: Grant): void {
+    const isKnown = this.#grants.some(
+      ({ sessionId, agent, toolName, matchedPattern }) =>
+        sessionId === grant.sessionId &&
+        agent === grant.agent &&
+        toolName === grant.toolName &&
+        matchedPattern === grant.matchedPattern,
+    );
+    if (!isKnown && this.#sessions.has(grant.sessionId)) this.#grants = [...this.#grants, grant];
+  }
+
   trimAll(sessionId: string): void {
+    if (this.#bytes(sessionId) === 0) return;
     this.#trimmed.set(sessionId, this.head(sessionId));
+    this.#grants = this.#grants.filter((grant) => grant.sessionId !== sessionId);
     this.#forgetEmpty();
   }
 
@@ -68,9 +90,7 @@ export class StoreModel {
     if (run === undefined || !waits(run)) return false;
     this.#runs.set(runId, { ...run, parked: false, automatic: false });
     this.#checkpoints.delete(runId);
-    for (const [id, { runId: of, outcome }] of this.#approvals) {
-      if (of === runId && outcome === undefined) this.#approvals.delete(id);
-    }
+    this.#forgetUndecided(runId);
     return true;
   }
 
@@ -119,6 +139,11 @@ export class StoreModel {
             isInside(approval) && approval.outcome === undefined && now < approval.expiresAt,
         ),
       ),
+      expiring: this.#expiring(),
+      firstExpiring: this.#expiring().slice(0, 1),
+      grants: Object.fromEntries(
+        keys.sessions.map((id) => [id, sorted(this.#grants.filter((of) => of.sessionId === id))]),
+      ),
       checkpoints: byKey(this.#checkpoints, keys.runs),
       logs: byKey(this.#logs, keys.runs),
       starts: byKey(this.#starts, keys.starts),
@@ -141,6 +166,7 @@ export class StoreModel {
         return { status: 'taken', by: parked?.continuedBy };
       }
       this.#runs.set(parked.runId, { ...parked, continuedBy: continues.by });
+      this.#forgetUndecided(parked.runId);
     }
     for (const { runId, record, startKey } of records ?? []) {
       this.#putRun(runId, lease.key, record);
@@ -154,6 +180,12 @@ export class StoreModel {
       if (continues?.by === runId) this.#checkpoints.delete(continues.runId);
     }
     return undefined;
+  }
+
+  #forgetUndecided(runId: string): void {
+    for (const [id, { runId: of, outcome }] of this.#approvals) {
+      if (of === runId && outcome === undefined) this.#approvals.delete(id);
+    }
   }
 
   #settle(
@@ -199,12 +231,22 @@ export class StoreModel {
     return kept.join('').length;
   }
 
+  #expiring(): StoredApproval[] {
+    return [...this.#approvals.values()]
+      .filter(({ outcome, runId }) => {
+        const run = this.#runs.get(runId);
+        return outcome === undefined && run !== undefined && waits(run);
+      })
+      .sort((a, b) => a.expiresAt - b.expiresAt || descending(b.decisionId, a.decisionId));
+  }
+
   #forgetEmpty(): void {
     const full = new Set([...this.#runs.values()].map(({ sessionId }) => sessionId));
     for (const sessionId of this.#sessions.keys()) {
       if (full.has(sessionId) || this.#bytes(sessionId) > 0) continue;
       this.#sessions.delete(sessionId);
       this.#transcripts.delete(sessionId);
+      this.#grants = this.#grants.filter((grant) => grant.sessionId !== sessionId);
     }
   }
 }
@@ -215,6 +257,12 @@ const REALMS = ['', 'acme\u001f', 'acme', 'nobody\u001f'];
 /** Everything up to the separator, that included. */
 const realmOf = ({ sessionId }: { readonly sessionId: string }): string =>
   sessionId.includes('\u001f') ? `${sessionId.split('\u001f')[0]}\u001f` : '';
+
+/** A store lists grants in no order. */
+const sorted = (grants: readonly Grant[]): string[] =>
+  grants
+    .map((grant) => JSON.stringify(Object.entries(grant).sort(([a], [b]) => descending(b, a))))
+    .sort();
 
 const waits = (run: StoredRun): boolean => run.parked && run.continuedBy === undefined;
 
@@ -243,6 +291,9 @@ export async function observe(store: Store, { keys, now }: Observed): Promise<Ob
     sessionsInside: await byRealm((realm) => store.listSessions({ limit, realm, after: '' })),
     approvals: await store.listApprovals({ limit }),
     pendingInside: await byRealm((realm) => store.listApprovals({ limit, realm, pendingAt: now })),
+    expiring: await store.listExpiring(limit),
+    firstExpiring: await store.listExpiring(1),
+    grants: await each(keys.sessions, async (id) => sorted(await store.listGrants(id))),
     checkpoints: await each(keys.runs, (id) => store.getCheckpoint(id)),
     logs: await each(keys.runs, (id) => store.getLog(id)),
     starts: await each(keys.starts, (key) => store.getStart(key)),

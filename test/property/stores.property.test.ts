@@ -60,6 +60,26 @@ const operation = fc.oneof(
   },
   {
     weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('expire'),
+      expired: decisionId,
+      at: fc.nat({ max: 9 }),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({
+      do: fc.constant('grant'),
+      grant: fc.record({
+        sessionId: fc.constantFrom(...SESSIONS, 'nobody'),
+        agent: fc.constantFrom('a', 'b'),
+        toolName: fc.constantFrom('t', 'u'),
+        matchedPattern: fc.constantFrom('*', 't'),
+      }),
+    }),
+  },
+  {
+    weight: 2,
     arbitrary: fc.record({ do: fc.constant('discard'), runId: fc.constantFrom(...RUN_IDS) }),
   },
   {
@@ -98,6 +118,13 @@ class Pair {
     if ('now' in operation) {
       const given = [operation.decisionId, `"o${this.#step}"`, operation.now] as const;
       expect(await store.decideApproval(...given)).toEqual(model.decide(...given));
+    } else if ('expired' in operation) {
+      const given = [operation.expired, `"o${this.#step}"`, operation.at] as const;
+      expect(await store.expireApproval(...given)).toBe(model.expire(...given));
+    } else if ('grant' in operation) {
+      const grant = { ...operation.grant, decisionId: `d${this.#step}`, at: this.#step };
+      await store.putGrant(grant);
+      model.putGrant(grant);
     } else if ('runId' in operation) {
       const { runId } = operation;
       expect(await store.discard(runId)).toBe(model.discard(runId));

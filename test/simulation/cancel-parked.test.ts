@@ -1,5 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { DecisionAnswer, StartRun } from '../../src/handle.ts';
+import type { DecisionAnswer } from '../../src/approval-item.ts';
+import type { StartRun } from '../../src/handle.ts';
 import { createMemoryStore } from '../../src/stores/memory.ts';
 import { Host, type HostProcess } from '../support/recovery-host.ts';
 import { RunWorld, type RunWorldOptions, type SimulatedRun } from '../support/run-world.ts';

@@ -17,7 +17,7 @@ const OPTIONS: RunWorldOptions = {
   requireApproval: ['danger'],
   limits: { turnsMax: 2, totalMs: 100_000, stepMs: 0, firstChunkMs: 50_000 },
   toolTimeoutMs: 60_000,
-  approvalTimeoutMs: 70_000,
+  approvalTimeoutMs: 700_000,
 };
 const LATER = { afterMs: 10 * JOURNAL_LIMITS.leaseTtlMs };
 const ONE: Partial<StartRun> = {

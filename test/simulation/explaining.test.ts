@@ -57,7 +57,7 @@ describe('a parked run’s approvals', () => {
     const between = (await explained(world, run)).prose;
     expect(between.join('\n')).toContain(`${asked[0]} and approved it`);
     expect(between.join('\n')).toContain(`${asked[1]} and has not`);
-    expect(between.at(-1)).toBe(`It goes on by itself when a person has decided ${ids[1]}.`);
+    expect(between.at(-1)).toBe(`It goes on by itself when ${ids[1]} is decided or timed out.`);
     await decide(world, ids[1], false);
     const after = (await explained(world, run)).prose;
     expect(after.join('\n')).toContain(`${asked[1]} and denied it`);
@@ -73,17 +73,16 @@ describe('a parked run’s approvals', () => {
     await world.expectSound();
   });
 
-  it('are told as timed out, and that only a request brings the run back', async () => {
+  it('are told as timed out, and that this brought the run back', async () => {
     const world = new RunWorld({ ...AGENT, approvalTimeoutMs: 60_000 });
     const { run } = await waiting(world);
     await world.clock.advance(60_000);
+    const next = await world.continuationOf(run);
     const { prose } = await explained(world, run);
     expect(prose.join('\n')).toMatch(/nobody did; it timed out at \S+ \S+, so the tool is not/);
-    expect(prose.at(-1)).toBe('It goes on when a resume request asks for it, and not before.');
-    const next = await world.resume(run);
+    expect(prose.at(-1)).toBe(`The run ${next.runId} goes on with it.`);
     world.model.turn.say('Never mind.').finish();
     await next.event('finished');
-    expect((await explained(world, run)).prose.join('\n')).toContain('it timed out at');
     expect((await explained(world, next)).prose.join('\n')).toContain('was not approved in time');
     expect(world.tools.executions).toEqual([]);
     await world.expectSound();

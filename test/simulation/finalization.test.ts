@@ -6,6 +6,7 @@ import { createLog } from '../../src/log.ts';
 import { createMemoryStore } from '../../src/stores/memory.ts';
 import type { Store } from '../../src/stores/store.ts';
 import { RunWorld } from '../support/run-world.ts';
+import { checkAtEnd } from '../support/sound-journals.ts';
 
 /**
  * However a run ends, its end is written once, tells the truth of everything it had open, and gives
@@ -115,8 +116,11 @@ describe('the verdict', () => {
           });
         }),
     };
+    const store = createMemoryStore();
+    checkAtEnd(store);
     const supervisor = createSupervisor({
       agents: [{ id: 'agent', model: asIfComplete }],
+      store,
       clock: world.clock,
       log: createLog({ level: 'silent' }),
     });

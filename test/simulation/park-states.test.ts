@@ -307,7 +307,7 @@ describe('a run that has parked', () => {
   it('holds nothing in memory: no timer, no scope, no place in its session', async () => {
     const { world, run } = await acting(['danger']);
     await run.park();
-    expect(world.clock.pending).toEqual([]);
+    await world.expectNoTimers();
     expect(world.supervisor.claim(run.runId, 'again')).toBe(false);
     expect((await world.supervisor.getSession(run.sessionId))?.live).toEqual([]);
     expect(await world.supervisor.getSession(run.sessionId)).toMatchObject({ state: 'parked' });

@@ -99,14 +99,14 @@ describe('an approval of a parked run', () => {
     await world.expectSound();
   });
 
-  it('cannot be decided once it has expired, and is told as timed out when the run goes on', async () => {
+  it('cannot be decided once it has expired, and is told as timed out by the run that goes on', async () => {
     const { world, run, ids } = await waiting(1);
     await run.release();
     await world.clock.advance(EXPIRY_MS);
     expect(await decide(world, ids[0] ?? '', true)).toBe('unknown');
     const { data } = await world.supervisor.listApprovals({ limit: 10 });
     expect(data).toMatchObject([{ decision_id: ids[0], state: 'timed_out' }]);
-    const next = await world.resume(run);
+    const next = await world.continuationOf(run);
     expect(await outcomes(next)).toEqual(['call-0 timed_out']);
     expect(world.tools.executions).toEqual([]);
     world.model.turn.finish();

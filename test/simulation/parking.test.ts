@@ -30,7 +30,7 @@ describe('a run under park whose last reader leaves', () => {
     const record = await run.record();
     expect(record).toMatchObject({ state: 'parked', approvals: [id], verbs: ['attach', 'cancel'] });
     expect(record.end).toMatchObject({ by: 'client', reason: 'unclaimed' });
-    expect(world.clock.pending).toEqual([]);
+    await world.expectNoTimers();
     await world.expectSound();
   });
 

@@ -6,6 +6,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { Readable } from 'node:stream';
 import { afterEach } from 'vitest';
+import { expectSoundData } from './sound-journals.ts';
 
 /** A demo that prints to type what one may; started by a command of the test's choice. */
 export interface DemoProcess {
@@ -37,6 +38,7 @@ export function demoProcesses(cwd?: string): StartDemo {
   return async (command, args) => {
     const dir = mkdtempSync(join(tmpdir(), 'runwarden-demo-test-'));
     cleanups.push(() => rmSync(dir, { recursive: true, force: true }));
+    cleanups.push(() => expectSoundData(join(dir, 'data')));
     const flags = ['--port', '0', '--data-dir', join(dir, 'data')];
     const child = spawn(command, [...args, ...flags], {
       cwd: cwd ?? dir,

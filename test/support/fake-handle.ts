@@ -7,12 +7,16 @@ import {
   ShuttingDownError,
 } from '../../src/errors.ts';
 import type {
+  ApprovalFilter,
+  ApprovalItem,
+  ApprovalWatcher,
+  DecisionAnswer,
+  DecisionCommand,
+} from '../../src/approval-item.ts';
+import type {
   AgentSummary,
   AgentTools,
-  ApprovalItem,
   ApprovalListQuery,
-  Decision,
-  DecisionAnswer,
   Explanation,
   Health,
   Page,
@@ -32,6 +36,7 @@ import type {
 } from '../../src/handle.ts';
 import { sessionKey } from '../../src/session-key.ts';
 import { FakeJournal } from './fake-journal.ts';
+import { matches, pageOf, sessionOf } from './fake-lists.ts';
 import { FakeRun } from './fake-run.ts';
 import { FakeTenantHandle } from './fake-tenant.ts';
 
@@ -60,11 +65,17 @@ export class FakeHandle implements SupervisorHandle {
   readonly cancels: { runId: string; message: string | undefined }[] = [];
   readonly parks: string[] = [];
   readonly resumes: { runId: string; options: ResumeOptions }[] = [];
-  readonly decisions: { decisionId: string; decision: Decision }[] = [];
+  readonly decisions: { decisionId: string; decision: DecisionCommand }[] = [];
   /** Decision ids that wait for an answer. */
   readonly pending = new Set<string>();
   /** The inbox, newest first; those in `pending` are undecided. */
   approvals: readonly ApprovalItem[] = [];
+  /** Who hears of approvals, and of which. */
+  readonly watchers = new Map<ApprovalWatcher, (item: ApprovalItem) => boolean>();
+  /** What `watchApprovals` does before it tells of the first one. */
+  beforeWatch: () => Promise<void> = async () => {};
+  /** Thrown by `decide`, when set. */
+  decideError: Error | undefined;
   /** Views that were asked for. */
   readonly tenants: TenantLimits[] = [];
   agents: readonly AgentSummary[] = [AGENT];
@@ -194,7 +205,8 @@ export class FakeHandle implements SupervisorHandle {
     return { ...started, continues: runId };
   }
 
-  async decide(decisionId: string, decision: Decision): Promise<DecisionAnswer> {
+  async decide(decisionId: string, decision: DecisionCommand): Promise<DecisionAnswer> {
+    if (this.decideError !== undefined) throw this.decideError;
     const earlier = this.#decided.get(decisionId);
     if (earlier !== undefined) return earlier === decision.approved ? 'repeated' : 'unknown';
     if (!this.pending.delete(decisionId)) return 'unknown';
@@ -274,10 +286,35 @@ export class FakeHandle implements SupervisorHandle {
     query: ApprovalListQuery,
     sees: (item: ApprovalItem) => boolean,
   ): Page<ApprovalItem> {
-    const found = this.approvals
-      .filter(sees)
-      .filter((item) => query.state === undefined || item.state === query.state);
+    const found = this.approvals.filter((item) => sees(item) && matches(item, query));
     return pageOf(found, query, ({ decision_id }) => decision_id);
+  }
+
+  async watchApprovals(filter: ApprovalFilter, watcher: ApprovalWatcher): Promise<() => void> {
+    return this.watch(filter, watcher, () => true);
+  }
+
+  async watch(
+    filter: ApprovalFilter,
+    watcher: ApprovalWatcher,
+    sees: (item: ApprovalItem) => boolean,
+  ): Promise<() => void> {
+    await this.beforeWatch();
+    const { state, ...rest } = filter;
+    // Who watches what is pending hears of what is not any more, as of the rest that changes.
+    const watched = state === 'pending' ? rest : filter;
+    this.watchers.set(watcher, (item) => sees(item) && matches(item, watched));
+    for (const item of this.approvals) {
+      if (sees(item) && matches(item, filter)) watcher.changed(item);
+    }
+    return () => void this.watchers.delete(watcher);
+  }
+
+  /** An approval is new, or is another now. */
+  approvalChanged(item: ApprovalItem): void {
+    const others = this.approvals.filter(({ decision_id }) => decision_id !== item.decision_id);
+    this.approvals = [...others, item].sort((a, b) => (a.decision_id < b.decision_id ? 1 : -1));
+    for (const [watcher, wants] of this.watchers) if (wants(item)) watcher.changed(item);
   }
 
   async explain(runId: string): Promise<Explanation | undefined> {
@@ -330,35 +367,6 @@ export class FakeHandle implements SupervisorHandle {
 
 const keyOf = ({ tenant = '', idempotency }: StartRun): string =>
   sessionKey(tenant, idempotency?.key ?? '');
-
-/** Rows behind `after`, which is the cursor of one of them. */
-function pageOf<T>(
-  rows: readonly T[],
-  { limit, after }: PageQuery,
-  cursorOf: (row: T) => string,
-): Page<T> {
-  const rest = after === undefined ? rows : rows.filter((row) => cursorOf(row) < after);
-  const data = rest.slice(0, limit);
-  const last = data.at(-1);
-  const next = last === undefined || rest.length <= limit ? null : cursorOf(last);
-  return { data, next };
-}
-
-function sessionOf(runs: readonly FakeRun[], journal: FakeJournal): SessionRecord {
-  const [first] = runs;
-  const last = runs.at(-1);
-  if (first === undefined || last === undefined) throw new Error('invariant: a session has a run');
-  const live = runs.filter((run) => run.live).map(({ runId }) => runId);
-  return {
-    session_id: first.sessionId,
-    created_at: 1_700_000_000_000,
-    runs: runs.length,
-    live,
-    last_run: last.runId,
-    state: live.length > 0 ? 'running' : last.state === 'parked' ? 'parked' : 'idle',
-    last_seq: journal.entries(first.sessionKey).length,
-  };
-}
 
 /** What a chat request would ask for; override what the test is about. */
 export function startCommand(change: Partial<StartRun> = {}): StartRun {

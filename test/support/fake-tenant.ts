@@ -1,7 +1,7 @@
+import type { ApprovalFilter, ApprovalWatcher, DecisionCommand } from '../../src/approval-item.ts';
 import type {
   AgentSummary,
   ApprovalListQuery,
-  Decision,
   DetachBecause,
   PageQuery,
   ResumeOptions,
@@ -66,7 +66,7 @@ export class FakeTenantHandle implements SupervisorHandle {
     return this.#knows(runId) ? this.#all.cancel(runId, options) : undefined;
   }
 
-  async decide(decisionId: string, decision: Decision) {
+  async decide(decisionId: string, decision: DecisionCommand) {
     const item = this.#all.approvals.find(({ decision_id }) => decision_id === decisionId);
     return item !== undefined && this.#knows(item.run_id)
       ? this.#all.decide(decisionId, decision)
@@ -107,6 +107,10 @@ export class FakeTenantHandle implements SupervisorHandle {
 
   async listApprovals(query: ApprovalListQuery) {
     return this.#all.pageOfApprovals(query, ({ run_id }) => this.#knows(run_id));
+  }
+
+  watchApprovals(filter: ApprovalFilter, watcher: ApprovalWatcher) {
+    return this.#all.watch(filter, watcher, ({ run_id }) => this.#knows(run_id));
   }
 
   async explain(runId: string) {

@@ -7,12 +7,19 @@ export class ManualExecution {
   readonly context: ToolContext;
   readonly result = Promise.withResolvers<ToolResult>();
 
-  constructor(name: string, args: Record<string, unknown>, context: ToolContext, deaf: boolean) {
+  constructor(
+    name: string,
+    args: Record<string, unknown>,
+    context: ToolContext,
+    isDeaf: () => boolean,
+  ) {
     this.name = name;
     this.args = args;
     this.context = context;
     const { signal } = context;
-    if (!deaf) signal.addEventListener('abort', () => this.result.reject(signal.reason));
+    signal.addEventListener('abort', () => {
+      if (!isDeaf()) this.result.reject(signal.reason);
+    });
     this.result.promise.catch(() => {});
   }
 
@@ -28,13 +35,14 @@ export class ManualExecution {
 /** Tools whose executions the test ends. */
 export class ManualTools {
   readonly executions: ManualExecution[] = [];
+  /** Those that do not listen to a stop that comes while they are among these. */
   readonly deaf = new Set<string>();
 
   tool(name: string): Tool {
     return {
       spec: { name, parameters: { type: 'object' } },
       execute: (args, context) => {
-        const execution = new ManualExecution(name, args, context, this.deaf.has(name));
+        const execution = new ManualExecution(name, args, context, () => this.deaf.has(name));
         this.executions.push(execution);
         return execution.result.promise;
       },

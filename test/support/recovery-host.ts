@@ -7,6 +7,7 @@ import { createMemoryStore } from '../../src/stores/memory.ts';
 import type { Store } from '../../src/stores/store.ts';
 import { createCountingIds } from '../../src/testing/ids.ts';
 import { RunWorld, type RunWorldOptions } from './run-world.ts';
+import { checkAtEnd, isChecked } from './sound-journals.ts';
 
 const PAGE = { entriesMax: 100_000, bytesMax: 100_000_000 };
 const TURNS_TO_REST = 12;
@@ -79,6 +80,7 @@ export class Host {
   /** `ids` are to go on where those of a process that is gone ended. */
   constructor(store: Store = createMemoryStore(), ids: Ids = createCountingIds()) {
     this.store = store;
+    checkAtEnd(store);
     this.#ids = ids;
   }
 
@@ -111,6 +113,7 @@ export class Host {
       expect(violations, `the journal of ${sessionId}`).toEqual([]);
     }
     expect(runs.filter(({ settledSeq }) => settledSeq === undefined)).toEqual([]);
+    isChecked(this.store);
   }
 }
 

@@ -14,11 +14,14 @@ import {
 } from '../../src/testing/fake-upstream.ts';
 import { Exchange, HELLO } from './system-client.ts';
 import { type LogEntry, type SystemOptions, systemToml } from './system-world.ts';
+import { expectSoundData } from './sound-journals.ts';
 
 const MAIN = resolve('src/cli/main.ts');
 
 export interface ProcessOptions extends Pick<SystemOptions, 'agent' | 'toml'> {
   readonly mcp?: readonly 'demo'[];
+  /** The machine's clock is set while it runs. */
+  readonly clock?: 'set';
   /** The grace of a shutdown in seconds. */
   readonly grace?: number;
   /** What the upstream does with a request that no answer was queued for. */
@@ -27,11 +30,17 @@ export interface ProcessOptions extends Pick<SystemOptions, 'agent' | 'toml'> {
   readonly flags?: readonly string[];
   /** The program and its first arguments, in place of Node and the product's own entry. */
   readonly command?: readonly string[];
+  /** Of the process, beside `PATH`. */
+  readonly env?: Readonly<Record<string, string>>;
 }
 
 export type StopSignal = 'SIGINT' | 'SIGTERM' | 'SIGKILL' | 'SIGSTOP' | 'SIGCONT';
 
 const COMMAND = [process.execPath, MAIN];
+
+interface Place extends Pick<ProcessOptions, 'command' | 'env'> {
+  readonly cwd: string;
+}
 
 /** `runwarden serve` as a process of its own, with its log. */
 export class ServerProcess {
@@ -55,12 +64,12 @@ export class ServerProcess {
   /** Resolves when it listens; rejects with its log when it ends before. */
   static async start(
     args: readonly string[],
-    { cwd, command = COMMAND }: { readonly cwd: string; readonly command?: readonly string[] },
+    { cwd, command = COMMAND, env = {} }: Place,
   ): Promise<ServerProcess> {
     const [program = process.execPath, ...first] = command;
     const child = spawn(program, [...first, 'serve', ...args], {
       cwd,
-      env: { PATH: process.env['PATH'] },
+      env: { PATH: process.env['PATH'], ...env },
       stdio: ['ignore', 'ignore', 'pipe'],
     });
     const exit = once(child, 'exit');
@@ -153,6 +162,8 @@ export function processWorlds(): (options?: ProcessOptions) => Promise<ProcessWo
     respond: fallback,
     command: first,
     flags: more = [],
+    clock,
+    env = {},
     ...options
   } = {}) => {
     const dir = mkdtempSync(join(tmpdir(), 'runwarden-process-'));
@@ -164,10 +175,11 @@ export function processWorlds(): (options?: ProcessOptions) => Promise<ProcessWo
     cleanups.push(() => upstream.close());
     writeFileSync(join(dir, 'config.toml'), systemToml({ ...options, upstream: upstream.url }));
     const dataDir = join(dir, 'data');
+    cleanups.push(() => expectSoundData(dataDir, clock === undefined ? {} : { clock }));
     const flags = ['--config', 'config.toml', '--port', '0', '--data-dir', dataDir, ...more];
     const again = async (command = first) => {
       const args = [...flags, '--shutdown-timeout-secs', String(grace)];
-      const how = { cwd: dir, ...(command !== undefined && { command }) };
+      const how = { cwd: dir, env, ...(command !== undefined && { command }) };
       const server = await ServerProcess.start(args, how);
       cleanups.push(() => server.kill());
       return server;

@@ -2,7 +2,7 @@ import { join } from 'node:path';
 import { expect } from 'vitest';
 import type { RunRecord } from '../../src/handle.ts';
 import type { Envelope } from '../../src/journal/events.ts';
-import { checkJournal } from '../../src/journal/invariants.ts';
+import { checkJournal, type CheckOptions } from '../../src/journal/invariants.ts';
 import { openSqliteStore } from '../../src/stores/sqlite.ts';
 import type { Store, StoredRun } from '../../src/stores/store.ts';
 
@@ -40,10 +40,14 @@ export function readSessions(
 }
 
 /** Everything a finished store must show, whatever the runs in it went through. */
-export async function expectSoundStore(dataDir: string, secret: string): Promise<void> {
+export async function expectSoundStore(
+  dataDir: string,
+  secret: string,
+  options: Pick<CheckOptions, 'clock'> = {},
+): Promise<void> {
   for (const session of await readSessions(dataDir)) {
     const { id, entries, records } = session;
-    expect(checkJournal(entries, { ended: true }), `the journal of ${id}`).toEqual([]);
+    expect(checkJournal(entries, { ...options, ended: true }), `the journal of ${id}`).toEqual([]);
     expect(JSON.stringify(session)).not.toContain(secret);
     const open = records.filter(({ ended_at, claims }) => ended_at === null || claims.length > 0);
     expect(open, 'runs whose record says that they go on').toEqual([]);

@@ -5,6 +5,7 @@ import OpenAI from 'openai';
 import { afterEach, expect } from 'vitest';
 import { type Clock, systemClock } from '../../src/clock.ts';
 import type { Flags } from '../../src/config/resolve.ts';
+import type { Environment } from '../../src/config/templates.ts';
 import type { RunRecord } from '../../src/handle.ts';
 import type { Envelope, JournalEvent } from '../../src/journal/events.ts';
 import { createLog } from '../../src/log.ts';
@@ -39,6 +40,7 @@ export interface SystemOptions {
   /** Whole tables. */
   readonly toml?: string;
   readonly flags?: Flags;
+  readonly env?: Environment;
   /** `web` is the SDK's server over HTTP, in this process; `demo` the bundled one over stdio. */
   readonly mcp?: readonly ('web' | 'demo')[];
   readonly web?: HttpServerOptions;
@@ -208,7 +210,8 @@ async function startWorld(options: SystemOptions): Promise<SystemWorld> {
   const dataDir = options.dataDir ?? mkdtempSync(join(tmpdir(), 'runwarden-system-'));
   const flags = { port: '0', 'data-dir': dataDir, 'shutdown-timeout-secs': GRACE_SECS };
   const toml = systemToml({ ...options, upstream: upstream.url, web: web.port });
-  const config = configOf(toml, { flags: { ...flags, ...options.flags } });
+  const { env = {} } = options;
+  const config = configOf(toml, { env, flags: { ...flags, ...options.flags } });
   const destination = { write: (line: string) => void log.push(JSON.parse(line) as LogEntry) };
   const server = await startServer(config, {
     log: createLog({ level: 'debug', destination }),

@@ -64,6 +64,14 @@ describe('the warning at start', () => {
     expect(exposureWarning({ host }, 'http://localhost:8080')).toBeUndefined();
   });
 
+  it('does not say that strangers decide where decisions are signed', () => {
+    const webhookSigning = { secret: 'rw-secret'.repeat(4), toleranceMs: 1 };
+    const warning = exposureWarning({ host: '0.0.0.0', webhookSigning }, 'http://0.0.0.0:8080');
+    expect(warning).toContain('read what waits for approval');
+    expect(warning).not.toContain('decide approvals');
+    expect(warning).not.toContain('rw-secret');
+  });
+
   it('is not given when keys are asked for', () => {
     expect(exposureWarning({ host: '0.0.0.0', auth }, 'http://0.0.0.0:8080')).toBeUndefined();
   });

@@ -111,7 +111,14 @@ describe('chat projection: aura events', () => {
     },
     { event: { type: 'usage', ...CHAT_USAGE, prompt_tokens: 0 }, frame: '' },
     {
-      event: { type: 'approval_requested', ...approval, origin, scope },
+      event: {
+        type: 'approval_requested',
+        ...approval,
+        origin,
+        scope,
+        route: 'webhook',
+        expires_at: '2026-01-01T00:00:00Z',
+      },
       frame: aura(
         'approval_requested',
         `"decision_id":"d1","tool_name":"rm","origin":${wireOf(origin)},"scope":${wireOf(scope)}`,
@@ -134,6 +141,85 @@ describe('chat projection: aura events', () => {
         '',
       ),
     },
+    {
+      event: {
+        type: 'approval_requested',
+        ...approval,
+        origin: { kind: 'elicitation', server: 'm', message: 'Who?', schema: { type: 'object' } },
+        scope,
+      },
+      frame: aura(
+        'approval_requested',
+        '"decision_id":"d1","tool_name":"rm","origin":{"kind":"elicitation","server":"m",' +
+          `"message":"Who?","schema":{"type":"object"}},"scope":${wireOf(scope)}`,
+        '',
+      ),
+    },
+    {
+      event: {
+        type: 'approval_reminder',
+        decision_id: 'd1',
+        tool_name: 'rm',
+        waited_ms: 60_000,
+        expires_at: '2026-01-01T00:00:00Z',
+        tool_call_id: 'call_1',
+      },
+      frame: aura(
+        'approval_reminder',
+        '"decision_id":"d1","tool_name":"rm","waited_ms":60000,' +
+          '"expires_at":"2026-01-01T00:00:00Z"',
+        '',
+      ),
+    },
+    {
+      event: {
+        type: 'approval_completed',
+        decision_id: 'd1',
+        outcome: { kind: 'approved' },
+        duration_ms: 5,
+        scope,
+        tool_call_id: 'call_1',
+        arguments_digest: 'sha256:00',
+        decided_by: 'key:ops',
+        granted_by: 'd0',
+        grant: 'session',
+        edited: { arguments: { path: '/y' }, arguments_digest: 'sha256:01' },
+        content: { a: 1 },
+      },
+      frame: aura(
+        'approval_completed',
+        `"decision_id":"d1","outcome":{"kind":"approved"},"duration_ms":5,"scope":${wireOf(scope)}`,
+        '',
+      ),
+    },
+    {
+      event: {
+        type: 'approval_withdrawn',
+        decision_id: 'd1',
+        tool_call_id: 'call_1',
+        reason: 'timed_out',
+        notified: true,
+      },
+      frame: '',
+    },
+    {
+      event: {
+        type: 'tool_start',
+        tool_id: 'call_1',
+        tool_name: 'rm',
+        arguments_digest: 'sha256:00',
+      },
+      frame: aura('tool_start', '"tool_id":"call_1","tool_name":"rm"', AGENT),
+    },
+    {
+      event: toolComplete('call_1', { forbidden_by: 'rm*', result: 'Forbidden.' }),
+      frame: aura(
+        'tool_complete',
+        '"tool_id":"call_1","tool_name":"list_files","duration_ms":12,"success":true,' +
+          '"forbidden_by":"rm*","result":"Forbidden."',
+        AGENT,
+      ),
+    },
   ])('renames $event.type', ({ event, frame }) => {
     expect(project([event], custom)).toBe(frame);
   });
@@ -143,6 +229,13 @@ describe('chat projection: aura events', () => {
     const frames = project([failure], { ...custom, toolResultBytesMax: 10 });
     expect(frames).toContain(`"success":false,"error":"${'x'.repeat(2000)}"`);
     expect(frames).not.toContain('"result"');
+  });
+
+  it.each(['timed_out', 'cancelled'] as const)('tells %s from a denial', (kind) => {
+    const more = { success: false, error: 'Not approved.', approval: kind };
+    const payload = payloadOf(project([toolComplete('call_1', more)], custom));
+    expect(payload).toMatchObject({ success: false, approval: kind, error: 'Not approved.' });
+    expect(payload).not.toHaveProperty('result');
   });
 
   it('cuts a result to the limit', () => {
@@ -161,9 +254,20 @@ describe('chat projection: aura events', () => {
       toolComplete(),
       { type: 'usage', ...CHAT_USAGE },
       { type: 'approval_requested', ...approval, origin, scope },
+      {
+        type: 'approval_reminder',
+        decision_id: 'd1',
+        tool_name: 'rm',
+        waited_ms: 1,
+        expires_at: '2026-01-01T00:00:00Z',
+        tool_call_id: 'call_1',
+      },
     ];
     const frames = project(events, { toolMode: 'hidden' });
-    expect(frames.match(/^event: .*$/gm)).toEqual(['event: aura.approval_requested']);
+    expect(frames.match(/^event: .*$/gm)).toEqual([
+      'event: aura.approval_requested',
+      'event: aura.approval_reminder',
+    ]);
   });
 
   it('sends reasoning only where it is asked for', () => {
@@ -176,6 +280,7 @@ describe('chat projection: aura events', () => {
     { reason: 'shutdown', known: 'shutdown' },
     { reason: 'external', known: 'sender_dropped' },
     { reason: 'error', known: 'sender_dropped' },
+    { reason: 'call_over', known: 'sender_dropped' },
   ] as const)('narrows the cancellation $reason to $known', ({ reason, known }) => {
     const outcome = { kind: 'cancelled', reason } as const;
     const event: JournalEvent = {

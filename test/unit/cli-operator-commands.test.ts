@@ -1,6 +1,5 @@
 import { describe, expect, it } from 'vitest';
 import {
-  approvalItem,
   DECISION,
   endOf,
   explanation,
@@ -199,37 +198,6 @@ describe('what changes a run', () => {
     expect(asked[0]).toMatchObject({ method: 'POST', path: `/v1/runs/${RUN}/resume` });
     expect(out).toContain(`Run ${NEXT_RUN} goes on with run ${RUN}.\n`);
     expect(out).toContain(`runwarden runs watch ${NEXT_RUN}`);
-  });
-});
-
-describe('approvals', () => {
-  it('lists what waits, with the time that is left', async () => {
-    const item = approvalItem({ parked: true });
-    const { asked, lines } = await printed(['approvals', 'ls'], () => page([item]));
-    expect(asked[0]?.path).toBe('/v1/approvals?state=pending');
-    expect(lines[1]).toMatch(
-      new RegExp(
-        `^${DECISION} +delete_file +1m 30s +\\{"path":"notes.txt"\\} +helper +${RUN} \\(parked\\) +chat-1$`,
-      ),
-    );
-  });
-
-  it.each([
-    ['approve', ['--reason', 'fine'], { approved: true, reason: 'fine' }, 'Approved'],
-    ['approve', [], { approved: true }, 'Approved'],
-    ['deny', ['--reason', 'no'], { approved: false, reason: 'no' }, 'Denied'],
-  ])('%s %j sends the decision', async (verb, options, body, word) => {
-    const answer = () => new Response(null, { status: 204 });
-    const { code, asked, out } = await printed(['approvals', verb, DECISION, ...options], answer);
-    expect(code).toBe(0);
-    expect(asked).toEqual([{ method: 'POST', path: `/v1/approvals/${DECISION}`, body }]);
-    expect(out).toBe(`${word} ${DECISION}.\n`);
-  });
-
-  it('prints nothing for a program, as the server does', async () => {
-    const answer = () => new Response(null, { status: 204 });
-    const { code, out } = await printed(['approvals', 'approve', DECISION, '--json'], answer);
-    expect({ code, out }).toEqual({ code: 0, out: '' });
   });
 });
 

@@ -1,10 +1,5 @@
-import type {
-  ApprovalItem,
-  Explanation,
-  Page,
-  RunRecord,
-  SessionRecord,
-} from '../../src/handle.ts';
+import type { ApprovalItem } from '../../src/approval-item.ts';
+import type { Explanation, Page, RunRecord, SessionRecord } from '../../src/handle.ts';
 import type { Payload } from '../../src/journal/events.ts';
 import { createCliWorld, type CliWorld, type CliWorldOptions } from '../support/cli-world.ts';
 
@@ -130,10 +125,16 @@ export const approvalItem = (over: Partial<ApprovalItem> = {}): ApprovalItem => 
   arguments: { path: 'notes.txt' },
   arguments_digest: 'sha256:00',
   origin: { kind: 'config_gate', matched_pattern: 'delete_*' },
+  route: 'conversational',
   requested_at: 0,
   expires_at: 90_000,
   state: 'pending',
+  reason: null,
+  decided_by: null,
   parked: false,
+  edited: null,
+  grant: null,
+  may: { decide: 'anyone', edit: false, grant: false },
   ...over,
 });
 

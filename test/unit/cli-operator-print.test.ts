@@ -99,6 +99,42 @@ describe('event', () => {
     };
     expect(eventText(decided)).toBe('d1 for c1: approved');
   });
+
+  it.each<[object, string]>([
+    [{ outcome: { kind: 'denied', reason: 'No.' }, decided_by: 'ann' }, 'denied by ann, No.'],
+    [{ outcome: { kind: 'approved' }, granted_by: 'd0' }, 'approved as d0 was'],
+    [
+      { outcome: { kind: 'approved' }, decided_by: 'ann', grant: 'session' },
+      'approved by ann, for the session',
+    ],
+    [
+      { outcome: { kind: 'approved' }, edited: { arguments: { a: 1 } } },
+      'approved, arguments now {"a":1}',
+    ],
+    [
+      { outcome: { kind: 'cancelled', reason: 'deadline', which: 'total' } },
+      'cancelled, deadline, total',
+    ],
+    [{ outcome: { kind: 'errored', message: 'status 500' } }, 'errored, status 500'],
+  ])('of a decision says %j as "%s"', (fields, shown) => {
+    const event = { type: 'approval_completed', decision_id: 'd1', tool_call_id: 'c1', ...fields };
+    expect(eventText(event)).toBe(`d1 for c1: ${shown}`);
+  });
+
+  it('of a reminder and of a notice says what a person wants to know', () => {
+    const at = { decision_id: 'd1', tool_call_id: 'c1' };
+    const expires_at = '2026-01-01T00:00:00Z';
+    const reminder = { ...at, type: 'approval_reminder', tool_name: 'rm', waited_ms: 90_000 };
+    expect(eventText({ ...reminder, expires_at } as { type: string })).toBe(
+      'd1 for rm waits for 1m 30s, until 2026-01-01T00:00:00Z',
+    );
+    const notice = { ...at, type: 'approval_withdrawn', reason: 'timed_out' };
+    const texts = [true, false].map((notified) => eventText({ ...notice, notified } as never));
+    expect(texts).toEqual([
+      'd1: timed_out; the webhook was told',
+      'd1: timed_out; the webhook was not told',
+    ]);
+  });
 });
 
 describe('time', () => {

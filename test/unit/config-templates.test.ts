@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { editDistance, nearest } from '../../src/config/nearest.ts';
+import { editDistance, nearest } from '../../src/nearest.ts';
 import { configOf, issuesOf, MINIMAL, OPENAI } from '../support/config-kit.ts';
 
 const prompt = (text: string, env = {}): string | undefined =>

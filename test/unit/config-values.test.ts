@@ -162,7 +162,12 @@ describe('configuration: what a file comes to', () => {
           ],
         },
         hitl: {
+          rules: [],
           requireApproval: ['delete_*'],
+          allowSessionGrants: false,
+          allowArgumentEdits: false,
+          reminderMs: 0,
+          pauseTotal: false,
           route: { mode: 'conversational', timeoutMs: 1_500 },
         },
       },
@@ -333,10 +338,6 @@ describe('configuration: who wins', () => {
     [
       { env: { AURA_ENABLE_A2A: 'true' } },
       'environment: AURA_ENABLE_A2A is not supported yet. Unset it.',
-    ],
-    [
-      { env: { AURA_HITL_WEBHOOK_SECRET: 'xxxxxxxxxx' } },
-      'environment: AURA_HITL_WEBHOOK_SECRET is not supported yet. Unset it; decisions are not signed.',
     ],
     [
       { env: { AURA_SESSION_STORE: 'redis' } },

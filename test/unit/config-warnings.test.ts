@@ -1,11 +1,34 @@
 import { describe, expect, it } from 'vitest';
-import { keyText, MINIMAL, warningsOf } from '../support/config-kit.ts';
+import { issuesOf, keyText, MINIMAL, warningsOf } from '../support/config-kit.ts';
 
 describe('configuration: what is only warned of', () => {
   it('names an unknown table at the top and goes on', () => {
     expect(warningsOf(`${MINIMAL}[runtim]\nx = 1\n[[other]]\ny = 1`)).toEqual([
       'a.toml:6: runtim is an unknown table and has no effect. Did you mean "runtime"?',
       'a.toml:8: other is an unknown table and has no effect. Known tables: [agent], [mcp], [hitl], [runtime], [auth], [tools], [orchestration].',
+    ]);
+  });
+
+  it.each(['mpc', 'agnt', 'toolz', 'other', 'hit_list'])('goes on with the table %s', (table) => {
+    expect(warningsOf(`${MINIMAL}[${table}]\nx = 1`)).toHaveLength(1);
+  });
+
+  // A slip of the pen must not switch approvals or access off in silence.
+  it.each([
+    ['hitll', 'hitl'],
+    ['HITL', 'hitl'],
+    ['hilt', 'hitl'],
+    ['htil.route', 'hitl'],
+    ['auht', 'auth'],
+    ['Auth', 'auth'],
+    ['[auths]', 'auth'],
+  ])('does not go on with [%s], which is hardly meant', (table, meant) => {
+    const key = table.replaceAll(/[[\]]|\.route/g, '');
+    expect(() => warningsOf(`${MINIMAL}[${table}]\nx = 1`)).toThrow(
+      expect.objectContaining({ warnings: [] }),
+    );
+    expect(issuesOf(`${MINIMAL}[${table}]\nx = 1`)).toEqual([
+      `a.toml:6: ${key} is not a known table. Did you mean "${meant}"? If it is another program's, rename it.`,
     ]);
   });
 
@@ -31,7 +54,7 @@ slow = { timeout_secs = 3000 }`;
   it('names approvals that a run cannot wait for', () => {
     const text = `${MINIMAL}[hitl]\nroute = { mode = "conversational", timeout_secs = 900 }`;
     expect(warningsOf(text)).toEqual([
-      'a.toml:7: hitl.route.timeout_secs is not below the total of a run (900 s), which ends first. Lower it or raise the total.',
+      'a.toml:7: hitl.route.timeout_secs is not below the total of a run (900 s), which ends first. Lower it, raise the total, or set hitl.pause_total = true.',
     ]);
   });
 

@@ -4,19 +4,20 @@ import { Tale } from './explain-kit.ts';
 
 type Complete = Extract<JournalEvent, { type: 'tool_complete' }>;
 
+const ENDED: Complete = {
+  type: 'tool_complete',
+  tool_id: 'c1',
+  tool_name: 'pay',
+  duration_ms: 5,
+  success: false,
+};
+
 /** A run that finished after one call of the tool `pay`, which ended so. */
 const after = (end: Partial<Complete>): Tale =>
   new Tale()
     .started()
     .call('c1', 'pay')
-    .tell({
-      type: 'tool_complete',
-      tool_id: 'c1',
-      tool_name: 'pay',
-      duration_ms: 5,
-      success: false,
-      ...end,
-    });
+    .tell({ ...ENDED, ...end });
 
 const sentence = (told: Tale, more: Parameters<Tale['explain']>[0] = {}) =>
   told.ends({ type: 'finished' }, 'agent').explain(more).prose[1];
@@ -35,8 +36,36 @@ describe('what became of the tool calls of a run', () => {
     ['was denied by a person', { success: true, approval: 'denied' }],
     ['was not approved in time', { approval: 'timed_out' }],
     ['was not approved before it was stopped', { approval: 'cancelled' }],
+    ['did not run, because a rule forbids it (rm_*)', { forbidden_by: 'rm_*' }],
   ])('is that one %s', (words, end) => {
     expect(sentence(after(end))).toBe(`The model called the tool pay, which ${words} (seq 4).`);
+  });
+
+  it('is that nobody could be asked, or that a webhook denied it', () => {
+    const told = (outcome: Parameters<Tale['decides']>[0], end: Partial<Complete>) =>
+      new Tale()
+        .started()
+        .call('c1', 'pay')
+        .asks({ route: 'webhook' })
+        .decides(outcome, { decided_by: 'webhook' })
+        .tell({ ...ENDED, ...end })
+        .ends({ type: 'finished' }, 'agent')
+        .explain()
+        .prose.at(-2);
+    expect(told({ kind: 'denied' }, { success: true, approval: 'denied' })).toContain(
+      'which was denied by the webhook that was asked',
+    );
+    expect(told({ kind: 'errored', message: 'no' }, {})).toContain(
+      'which did not run, because nobody could be asked to approve it',
+    );
+  });
+
+  it('is nothing that a question which it asked while it ran would say', () => {
+    const origin = { kind: 'elicitation', server: 's', message: 'm', schema: {} } as const;
+    const told = new Tale().started().call('c1', 'pay').asks({ origin });
+    told.decides({ kind: 'errored', message: 'no' }).tell(ENDED);
+    const { prose } = told.ends({ type: 'finished' }, 'agent').explain();
+    expect(prose.at(-2)).toContain('which failed');
   });
 
   it('is that all of several answered', () => {

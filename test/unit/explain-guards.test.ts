@@ -134,7 +134,17 @@ describe('the charts of a live run', () => {
     const approval = (decisionId: string, outcome?: object) =>
       [
         decisionId,
-        { request: { decisionId, toolName: 'pay', timeoutMs: 60 }, requestedAt: 5, outcome },
+        {
+          request: {
+            decisionId,
+            toolName: 'pay',
+            timeoutMs: 60,
+            route: 'webhook',
+            origin: { kind: 'config_gate', matchedPattern: '*' },
+          },
+          requestedAt: 5,
+          outcome,
+        },
       ] as const;
     // What is open, its log and its tools' deadlines are all that is read of a scope.
     const scope = {
@@ -161,7 +171,15 @@ describe('the charts of a live run', () => {
       },
     ]);
     expect(approvals).toEqual([
-      { decisionId: 'd1', toolName: 'pay', requestedAt: 5, expiresAt: 65 },
+      {
+        decisionId: 'd1',
+        toolName: 'pay',
+        route: 'webhook',
+        question: null,
+        requestedAt: 5,
+        expiresAt: 65,
+        retry: null,
+      },
     ]);
     expect(obligations).toEqual([{ what: 'tool', id: 'a:b', askedAt: 7 }]);
     expect([ahead, parkBoundMs]).toEqual([null, null]);

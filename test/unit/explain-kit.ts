@@ -9,6 +9,7 @@ import { explainRun } from '../../src/explain/explain.ts';
 import type {
   ExplainFacts,
   KeptApproval,
+  LiveApproval,
   LiveCall,
   LiveRun,
   Resumption,
@@ -112,14 +113,7 @@ export class Tale {
 
   /** A person is asked to approve a call. */
   ask(decision_id: string, tool_call_id: string, tool_name: string): this {
-    const common = {
-      decision_id,
-      tool_name,
-      origin: { kind: 'config_gate', matched_pattern: '*' } as const,
-      scope: { kind: 'single' } as const,
-      tool_call_id,
-      arguments_digest: 'sha256:0',
-    };
+    const common = commonOf({ decision_id, tool_call_id, tool_name });
     return this.tell(
       {
         type: 'tool_requested',
@@ -131,6 +125,35 @@ export class Tale {
       { type: 'approval_requested', ...common },
       { type: 'approval_pending', ...common, arguments: {}, expires_at: '2027-01-15T08:00:00Z' },
     );
+  }
+
+  /** Somebody is asked: by a webhook, or on behalf of a server, as the change says. */
+  asks(change: Partial<OneOf<'approval_requested'>> = {}): this {
+    const common = commonOf({ decision_id: 'd1', tool_call_id: 'c1', tool_name: 'pay' });
+    return this.tell({ type: 'approval_requested', ...common, ...change });
+  }
+
+  /** An approval of the call `c1` ends. */
+  decides(
+    outcome: OneOf<'approval_completed'>['outcome'],
+    change: Partial<OneOf<'approval_completed'>> = {},
+  ): this {
+    const {
+      tool_name: _,
+      origin: __,
+      ...common
+    } = commonOf({
+      decision_id: 'd1',
+      tool_call_id: 'c1',
+      tool_name: 'pay',
+    });
+    return this.tell({
+      type: 'approval_completed',
+      ...common,
+      outcome,
+      duration_ms: 12_000,
+      ...change,
+    });
   }
 
   /** The last reader goes, and what follows from that up to the decision. */
@@ -196,6 +219,15 @@ export class Tale {
   }
 }
 
+const commonOf = (
+  ids: Pick<OneOf<'approval_requested'>, 'decision_id' | 'tool_call_id' | 'tool_name'>,
+) => ({
+  ...ids,
+  origin: { kind: 'config_gate', matched_pattern: '*' } as const,
+  scope: { kind: 'single' } as const,
+  arguments_digest: 'sha256:0',
+});
+
 const EVIDENCE: ReadonlySet<string> = new Set([
   'observer_detached',
   'claims_exhausted',
@@ -227,6 +259,18 @@ export const liveCall = (change: Partial<LiveCall> & Pick<LiveCall, 'since'>): L
   state: 'running',
   deadlineAt: null,
   overdue: false,
+  ...change,
+});
+
+/** An approval that a person is asked for since `requestedAt`, unless a test says otherwise. */
+export const liveApproval = (
+  change: Partial<LiveApproval> & Pick<LiveApproval, 'requestedAt' | 'expiresAt'>,
+): LiveApproval => ({
+  decisionId: 'd1',
+  toolName: 'pay',
+  route: 'conversational',
+  question: null,
+  retry: null,
   ...change,
 });
 

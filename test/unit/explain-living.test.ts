@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { LiveChart } from '../../src/explain/facts.ts';
-import { links, liveCall, liveOf, living } from './explain-kit.ts';
+import { links, liveApproval, liveCall, liveOf, living } from './explain-kit.ts';
 
 const runChart = (change: Partial<LiveChart> = {}): LiveChart => ({
   chart: 'run',
@@ -138,12 +138,7 @@ describe('why a run is still there', () => {
       .ask('d1', 'c1', 'pay')
       .wait(60_000);
     const requestedAt = told.now - 60_000;
-    const approval = {
-      decisionId: 'd1',
-      toolName: 'pay',
-      requestedAt,
-      expiresAt: told.now + 240_000,
-    };
+    const approval = liveApproval({ requestedAt, expiresAt: told.now + 240_000 });
     const why = told.explain({
       live: liveOf({
         charts: [runChart({ refusing: ['isNobodyAsked'] })],

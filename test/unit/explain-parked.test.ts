@@ -97,6 +97,24 @@ describe('the approvals of a parked run', () => {
         'executed',
     ],
     [
+      'approved',
+      { outcome: { approved: true, by: 'key:ops' } },
+      `${ASKED} and it was approved by whoever has the key “ops” after the run was parked`,
+    ],
+    [
+      'denied',
+      { outcome: { approved: false, by: 'signature:primary' } },
+      `${ASKED} and it was denied by a decision that was signed with the primary secret after the ` +
+        'run was parked, so the tool is not executed',
+    ],
+    [
+      'pending',
+      { route: 'webhook' },
+      'A webhook was asked to approve the tool pay (approval d1) and has not answered: it is asked ' +
+        'again when the run goes on, and until then a signed decision counts; without an answer it ' +
+        'times out in 1 min',
+    ],
+    [
       'timed_out',
       { expiresAt: START + 5_000 },
       `${ASKED} and nobody did; it timed out at 2027-01-15 08:00:05Z, so the tool is not executed`,
@@ -107,23 +125,43 @@ describe('the approvals of a parked run', () => {
     expect(why.chain[0]?.detail).toMatchObject({ decision_id: 'd1', tool_name: 'pay', state });
   });
 
-  it('go on by a resume request when they have timed out', () => {
+  it('were to bring it back when the last one timed out, and what does where that failed', () => {
     const approvals = [kept({ expiresAt: START + 5_000 })];
-    const { prose } = waiting().explain({ approvals, resumption: waysBack({ automatic: true }) });
-    expect(prose.at(-1)).toBe('It goes on when a resume request asks for it, and not before.');
+    const told = (automatic: boolean) =>
+      waiting()
+        .explain({ approvals, resumption: waysBack({ automatic }) })
+        .prose.at(-1);
+    expect(told(true)).toBe(
+      'It was to go on by itself once nothing was left to decide. Where that failed, it goes on ' +
+        'when a resume request asks for it.',
+    );
+    expect(told(false)).toBe('It goes on when a resume request asks for it, and not before.');
+  });
+
+  it('do not bring it back while one of them may be decided, whatever became of the others', () => {
+    const approvals = [
+      kept({ expiresAt: START + 5_000 }),
+      kept({ decisionId: 'd2', expiresAt: START + 60_000 }),
+    ];
+    const resumption = waysBack({ automatic: true });
+    expect(waiting().explain({ approvals, resumption }).prose.at(-1)).toContain('and not before');
   });
 
   it('bring it back by themselves while one may be decided', () => {
     const resumption = waysBack({ automatic: true, undecided: ['d1'] });
     const { prose } = waiting().explain({ resumption });
-    expect(prose.at(-1)).toBe('It goes on by itself when a person has decided d1.');
+    expect(prose.at(-1)).toBe('It goes on by itself when d1 is decided or timed out.');
+    const two = waysBack({ automatic: true, undecided: ['d1', 'd2'] });
+    expect(waiting().explain({ resumption: two }).prose.at(-1)).toBe(
+      'It goes on by itself when d1 and d2 are decided or timed out.',
+    );
   });
 
   it('were to bring it back when all are decided, and what does where that failed', () => {
     const resumption = waysBack({ automatic: true, onStart: true, decided: true });
     expect(waiting().explain({ resumption }).prose.at(-1)).toBe(
-      'It was to go on by itself once all was decided. Where that failed, it goes on when the ' +
-        'server starts next, or when a resume request asks for it.',
+      'It was to go on by itself once nothing was left to decide. Where that failed, it goes on ' +
+        'when the server starts next, or when a resume request asks for it.',
     );
   });
 
@@ -165,6 +203,31 @@ describe('the approvals of a parked run', () => {
   it('are told as open then where nothing is kept of them', () => {
     expect(waiting().explain({ approvals: [] }).prose[0]).toBe(
       `${ASKED} and had not decided when it was parked (seq 4).`,
+    );
+  });
+
+  it('are told as open then also where a webhook was asked', () => {
+    const told = new Tale().started().asks({ route: 'webhook' });
+    const why = told.ends(parked('shutdown'), 'supervisor').explain({ approvals: [] });
+    expect(why.prose[0]).toBe(
+      'A webhook was asked to approve the tool pay (approval d1) and had not answered when it was ' +
+        'parked (seq 2).',
+    );
+  });
+
+  it('are counted by who was asked', () => {
+    const approvals = Array.from({ length: 5 }, (_, n) =>
+      kept({ decisionId: `d${n}`, expiresAt: START + 60_000, route: 'webhook' }),
+    );
+    const why = new Tale().started().ends(parked('shutdown'), 'supervisor').explain({ approvals });
+    expect(why.prose[4]).toBe('A webhook was asked to approve 1 further tool call.');
+  });
+
+  it('have to be decided or to time out before a resume request does anything', () => {
+    const { prose } = waiting().explain({ resumption: waysBack({ undecided: ['d1'] }) });
+    expect(prose.at(-1)).toBe(
+      'A person must decide d1, or the time for that must pass; after that a resume request ' +
+        'starts it again.',
     );
   });
 });

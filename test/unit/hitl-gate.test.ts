@@ -5,17 +5,36 @@ import { compileGlob, GlobSyntaxError } from '../../src/hitl/glob.ts';
 describe('approval gate', () => {
   it('reports the first pattern in configuration order that matches', () => {
     const gate = createGate({ requireApproval: ['read_*', '*_file', 'delete_file'] });
-    expect(gate('delete_file')).toEqual({ matchedPattern: '*_file' });
-    expect(gate('read_file')).toEqual({ matchedPattern: 'read_*' });
+    expect(gate('delete_file', {})).toEqual({ effect: 'approve', matchedPattern: '*_file' });
+    expect(gate('read_file', {})).toEqual({ effect: 'approve', matchedPattern: 'read_*' });
   });
 
-  it('lets a tool pass that no pattern matches', () => {
-    expect(createGate({ requireApproval: ['delete_*'] })('add')).toBeUndefined();
-    expect(createGate({ requireApproval: [] })('delete_file')).toBeUndefined();
+  it('lets a tool pass that no pattern matches, and names none', () => {
+    expect(createGate({ requireApproval: ['delete_*'] })('add', {})).toEqual({ effect: 'allow' });
+    expect(createGate({ requireApproval: [] })('delete_file', {})).toEqual({ effect: 'allow' });
   });
 
   it('refuses a pattern that is not a glob', () => {
     expect(() => createGate({ requireApproval: ['ok', '[a'] })).toThrow(GlobSyntaxError);
+  });
+
+  it.each([
+    'a\nb',
+    '\r',
+    '.',
+    '..',
+    './a',
+    'a/b',
+    'a/',
+    '\u2028',
+    'a\u0000b',
+    '\u{1f600}',
+    '__proto__',
+  ])('asks for the name %j as for any other when everything must be approved', (name) => {
+    const approve = { effect: 'approve', matchedPattern: '*' };
+    expect(createGate({ requireApproval: ['*'] })(name, {})).toEqual(approve);
+    const rules = [{ tools: ['*'], when: [], effect: 'deny' }] as const;
+    expect(createGate({ rules, requireApproval: [] })(name, {}).effect).toBe('deny');
   });
 });
 
@@ -40,6 +59,13 @@ describe('glob over tool names', () => {
     ['\\*', '*'],
     ['{1..3}', '1..3'],
     ['.hidden*', '.hidden_tool'],
+    ['delete*', 'delete\n_all'],
+    ['a?b', 'a/b'],
+    ['a?b', 'a\u{1f600}b'],
+    ['[\u{1f600}-\u{1f610}]', '\u{1f604}'],
+    ['*', ''],
+    ['\\é', 'é'],
+    ['[é]', 'é'],
     ['*', '.hidden'],
     ['a(b|c)', 'a(b|c)'],
     ['!a', '!a'],
@@ -60,6 +86,8 @@ describe('glob over tool names', () => {
     ['\\*', 'x'],
     ['{a,b}', 'ab'],
     ['a|b', 'a'],
+    ['delete', 'delete\n'],
+    ['', 'a'],
   ])('"%s" does not match "%s"', (pattern, name) => {
     expect(compileGlob(pattern)(name)).toBe(false);
   });

@@ -34,6 +34,20 @@ describe('the HTTP side', () => {
     });
   });
 
+  it('is told what signatures are held against, and which header says who decides', () => {
+    const config = configOf(MINIMAL);
+    const webhookSigning = {
+      secret: 'x'.repeat(32),
+      secondary: 'y'.repeat(32),
+      toleranceMs: 5_000,
+    };
+    const server = { ...config.server, deciderHeader: 'x-user' };
+    const http = httpConfigOf({ ...config, server, webhookSigning });
+    expect(http).toMatchObject({ webhookSigning, deciderHeader: 'x-user' });
+    expect(httpConfigOf(config)).not.toHaveProperty('webhookSigning');
+    expect(httpConfigOf(config)).not.toHaveProperty('deciderHeader');
+  });
+
   it('is told who may call, and of nobody while the server is open', () => {
     const config = configOf(`${MINIMAL}${keyText({ name: 'ops' })}`);
     expect(httpConfigOf(config).auth).toBe(config.auth);

@@ -69,6 +69,8 @@ describe('scopes of the routes', () => {
     ['POST', '/v1/runs/x/resume', 'runs:control'],
     ['GET', '/v1/sessions/x/events', 'runs:read'],
     ['GET', '/v1/approvals', 'runs:read'],
+    ['GET', '/v1/approvals/events', 'runs:read'],
+    ['GET', '/v1/approvals/x', 'runs:read'],
     ['POST', '/v1/approvals/x', 'approvals:decide'],
     ['GET', '/nothing', undefined],
     ['GET', '/v1/chat/completions', undefined],

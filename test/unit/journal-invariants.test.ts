@@ -15,6 +15,7 @@ import {
   obligation,
   of,
   progress,
+  refused,
   requested,
   start,
   started,
@@ -94,11 +95,11 @@ describe('journal invariants: bad journals', () => {
     [
       'a gated tool that starts though denied',
       ['RUNS@5'],
-      [started, requested(), asked(), answered('denied'), start(), complete(), finished],
+      [started, requested(), asked(), answered('denied'), start(), refused('denied'), finished],
     ],
     [
       'a tool approved with other arguments',
-      ['RUNS@5'],
+      ['RUNS@5', 'RUNS@4'],
       [
         started,
         requested(),
@@ -113,7 +114,10 @@ describe('journal invariants: bad journals', () => {
     [
       'an approval answered twice',
       ['RUNS@5'],
-      [started, requested(), asked(), answered('denied'), answered('denied'), complete(), finished],
+      [
+        ...[started, requested(), asked(), answered('denied'), answered('denied')],
+        ...[refused('denied'), finished],
+      ],
     ],
     ['an answer to nothing', ['RUNS@2'], [started, answered('denied')]],
     ['an approval asked for twice', ['RUNS@3'], [started, asked(), asked()]],

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { Envelope, JournalEvent } from '../../src/journal/events.ts';
 import { checkJournal } from '../../src/journal/invariants.ts';
 import { OpenEnds } from '../../src/journal/open-ends.ts';
+import { answer, ask, EXPIRES, pending, QUESTION, withdrawn } from './approval-samples.ts';
 import {
   answered,
   asked,
@@ -23,13 +24,20 @@ const ENDING = { text: 'the process is gone', at: 1_000 };
 function told(...events: JournalEvent[]): JournalEvent[] {
   const ends = new OpenEnds();
   for (const [at, event] of events.entries()) ends.note(event, at);
-  const payloads = ends.close(ENDING);
-  const closed = journalOf(...events, ...payloads.map(({ event }) => event), failed);
+  const closing = ends.close(ENDING).map(({ event }) => event);
+  for (const event of closing) ends.note(event, ENDING.at);
+  const notices = ends.owed.map(({ decisionId }) => withdrawn({ decision_id: decisionId }));
+  const closed = journalOf(...events, ...closing, ...notices, failed);
   expect(checkJournal(closed as Envelope[], { ended: true })).toEqual([]);
-  return payloads.map(({ event }) => event);
+  return closing;
 }
 
-const pending = { ...asked(), type: 'approval_pending', arguments: {}, expires_at: '' };
+/** What waits for somebody after these entries, and whom it owes a notice. */
+function standing(...events: JournalEvent[]) {
+  const ends = new OpenEnds();
+  for (const event of events) ends.note(event, 0);
+  return { open: ends.open, owed: ends.owed.map(({ outcome }) => outcome.kind), ends };
+}
 
 describe('open ends of a run whose owner is gone', () => {
   it('are none where nothing is open', () => {
@@ -59,7 +67,7 @@ describe('open ends of a run whose owner is gone', () => {
   });
 
   it('cancel what waits for a person, and say of its call that it did not run', () => {
-    const [approval, call] = told(started, requested(), asked(), pending as JournalEvent);
+    const [approval, call] = told(started, requested(), ask(), pending());
     expect(approval).toEqual({
       type: 'approval_completed',
       decision_id: 'd',
@@ -85,16 +93,36 @@ describe('open ends of a run whose owner is gone', () => {
     { kind: 'cancelled', call: { success: false, approval: 'cancelled' } },
     { kind: 'errored', call: { success: false } },
   ] as const)('keep what a person or the clock decided: $kind', ({ kind, call }) => {
-    const outcome = { ...answered('denied'), outcome: { kind } } as unknown as JournalEvent;
-    const [end] = told(started, requested(), asked(), outcome);
+    const [end] = told(started, requested(), asked(), answer(kind));
     expect(end).toMatchObject(call);
     expect(end).not.toHaveProperty('effect');
   });
 
-  it('never count an approval while the tool was running as a reason that it did not run', () => {
-    const [approval, call] = told(started, requested(), start(), asked('agent_requested'));
-    expect(approval).toMatchObject({ type: 'approval_completed' });
+  it('never count the question of a server as a reason that its call did not run', () => {
+    const [approval, call] = told(started, requested(), start(), ask({ origin: QUESTION }));
+    expect(approval).toMatchObject({ type: 'approval_completed', outcome: { kind: 'cancelled' } });
     expect(call).toMatchObject({ effect: 'unknown' });
+    expect(call).not.toHaveProperty('approval');
+    expect(standing(requested(), start(), ask({ origin: QUESTION })).ends.waiting.size).toBe(0);
+  });
+
+  it('take an answered question of a server for no approval of its call', () => {
+    const steps = [started, requested(), start(), ask({ origin: QUESTION }), answer('denied')];
+    expect(told(...steps)).toMatchObject([{ type: 'tool_complete', effect: 'unknown' }]);
+  });
+
+  it('know nothing of whether a call may run from what a server asked', () => {
+    const { ends } = standing(requested(), ask({ origin: QUESTION }), answer('denied'));
+    expect(ends.close(ENDING)).toMatchObject([{ event: { success: false, effect: 'unknown' } }]);
+  });
+
+  it('end the question of a server also where its call goes on, and keep what a person was asked', () => {
+    const { ends } = standing(
+      ...[requested(), start(), ask({ origin: QUESTION })],
+      ...[requested('t2'), ask({ decision_id: 'd2', tool_call_id: 't2' })],
+    );
+    const closing = ends.close(ENDING, new Set(['t', 't2']));
+    expect(closing).toMatchObject([{ event: { type: 'approval_completed', decision_id: 'd' } }]);
   });
 
   it('leave the calls of the caller to the caller', () => {
@@ -118,5 +146,53 @@ describe('open ends of a run whose owner is gone', () => {
     const ends = new OpenEnds();
     ends.note(requested(), 0);
     expect(ends.close(ENDING)).toEqual(ends.close(ENDING));
+  });
+
+  it('tell how and until when somebody is asked', () => {
+    const { open } = standing(
+      ...[requested(), ask({ route: 'webhook' })],
+      ...[requested('t2'), ask({ decision_id: 'd2', tool_call_id: 't2' })],
+      ...[answer('approved', { decision_id: 'd2' }), ask({ decision_id: 'd3', origin: QUESTION })],
+    );
+    expect(
+      open.map(({ event, route, expiresAt }) => [event.decision_id, route, expiresAt]),
+    ).toEqual([
+      ['d', 'webhook', EXPIRES],
+      ['d3', 'conversational', EXPIRES],
+    ]);
+  });
+
+  it('know of what older versions asked until when, once that was told', () => {
+    expect(standing(requested(), asked()).open).toMatchObject([{ route: 'conversational' }]);
+    expect(standing(requested(), asked()).open[0]).not.toHaveProperty('expiresAt');
+    expect(standing(requested(), asked(), pending()).open).toMatchObject([{ expiresAt: EXPIRES }]);
+  });
+
+  it.each([
+    { kind: 'timed_out', owed: ['timed_out'] },
+    { kind: 'cancelled', owed: ['cancelled'] },
+    { kind: 'errored', owed: ['errored'] },
+    { kind: 'approved', owed: [] },
+    { kind: 'denied', owed: [] },
+  ] as const)('owe a webhook that was asked a notice when it ended $kind', ({ kind, owed }) => {
+    const asking = [requested(), ask({ route: 'webhook' })];
+    expect(standing(...asking).owed).toEqual([]);
+    expect(standing(...asking, answer(kind)).owed).toEqual(owed);
+    expect(standing(...asking, answer(kind), withdrawn()).owed).toEqual([]);
+    expect(standing(requested(), ask(), answer(kind)).owed).toEqual([]);
+  });
+
+  it('owe a notice for what they close, whoever asked', () => {
+    const ends = new OpenEnds();
+    const event = ask({ route: 'webhook' }) as Extract<
+      JournalEvent,
+      { type: 'approval_requested' }
+    >;
+    ends.inherit({ event, at: 0, route: 'webhook', expiresAt: EXPIRES });
+    ends.note(requested(), 1);
+    for (const payload of ends.close(ENDING)) ends.note(payload.event, ENDING.at);
+    expect(ends.owed).toEqual([
+      { decisionId: 'd', toolCallId: 't', outcome: { kind: 'cancelled', reason: 'error' } },
+    ]);
   });
 });

@@ -9,14 +9,21 @@ const USAGE = { prompt_tokens: 1, completion_tokens: 2, total_tokens: 3 };
 const END = { by: 'x', at: 1, after_ms: 1, evidence: [] };
 const DIGEST = 'sha256:00';
 
-export type Step = JournalEvent | { readonly run: string; readonly event: JournalEvent };
+export type Step = JournalEvent | RunStep;
+
+export interface RunStep {
+  readonly run: string;
+  readonly event: JournalEvent;
+  /** 1 unless told. */
+  readonly at?: number;
+}
 
 /** A journal of steps; those without a run are of run `r`. */
 export function journalOf(...steps: Step[]): Envelope[] {
   return steps.map((step, i) => {
-    const { run, event } = 'run' in step ? step : { run: 'r', event: step };
+    const { run, event, at = 1 }: RunStep = 'run' in step ? step : { run: 'r', event: step };
     const payload = { kind: 'agent', event } as Envelope['payload'];
-    return { session_id: 's', run_id: run, seq: i + 1, at: 1, payload };
+    return { session_id: 's', run_id: run, seq: i + 1, at, payload };
   });
 }
 
@@ -80,6 +87,9 @@ export const complete = (id = 't'): JournalEvent => ({
   duration_ms: 1,
   success: true,
 });
+/** The end of a call that a person, or the lack of one, kept from running. */
+export const refused = (approval: 'denied' | 'timed_out' | 'cancelled', id = 't'): JournalEvent =>
+  ({ ...complete(id), success: approval === 'denied', approval }) as JournalEvent;
 export const asked = (kind: 'config_gate' | 'agent_requested' = 'config_gate'): JournalEvent => ({
   type: 'approval_requested',
   decision_id: 'd',

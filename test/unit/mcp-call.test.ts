@@ -8,6 +8,7 @@ import type { ToolContext, ToolProgress } from '../../src/tool.ts';
 import { describeProgress, performCall } from '../../src/mcp/call.ts';
 import { NotExecutedError } from '../../src/mcp/failures.ts';
 import { MCP_LIMITS } from '../../src/mcp/limits.ts';
+import { Questions } from '../../src/mcp/questions.ts';
 import { TappedTransport } from '../../src/mcp/tap.ts';
 import { turn, VirtualClock } from './mcp-kit.ts';
 
@@ -36,6 +37,16 @@ async function connect({ answersPing = true, limits = {} } = {}) {
   const client = new Client({ name: 'test', version: '1' });
   await client.connect(tap);
   const clock = new VirtualClock();
+  const nothing = () => {};
+  const questions = new Questions({
+    server: 'test',
+    clock,
+    log: { debug: nothing, info: nothing, warn: nothing },
+    limits: MCP_LIMITS,
+    redact: (text) => text,
+    send: (message) => tap.send(message),
+    refresh: (id) => tap.refresh(id),
+  });
   const stop = new AbortController();
   const told = { started: [] as unknown[], progress: [] as ToolProgress[], sent: [] as unknown[] };
   const context: ToolContext = {
@@ -55,6 +66,7 @@ async function connect({ answersPing = true, limits = {} } = {}) {
         tap,
         clock,
         limits: { ...MCP_LIMITS, ...limits },
+        questions,
         describe: (error) => (error as Error).message,
       },
     );

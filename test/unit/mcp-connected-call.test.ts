@@ -9,6 +9,7 @@ import { turn } from './mcp-kit.ts';
 
 type Behaviour = (request: CallRequest) => Promise<ToolResult>;
 
+const QUESTION = { server: 'web', message: 'Why?', schema: { type: 'object', properties: {} } };
 const OK: ToolResult = { text: 'ok', isError: false };
 const REFUSED: Behaviour = (request) => {
   request.context.started({ progressToken: 1 });
@@ -82,6 +83,31 @@ describe('a call on a connection that may be rebuilt', () => {
       started: [1],
       progress: [{ message: 'half', progressToken: 1 }],
     });
+  });
+
+  it('carries its headers again and may ask as before when it is made once more', async () => {
+    const { route, connect, lose } = connection();
+    const seen: unknown[] = [];
+    const behaviour =
+      (next: Behaviour): Behaviour =>
+      async (made) => {
+        seen.push(made.context.headers, await made.context.elicit?.(QUESTION));
+        return next(made);
+      };
+    connect(behaviour(REFUSED));
+    const { call } = request();
+    const context: ToolContext = {
+      ...call.context,
+      headers: { 'x-ticket': '7' },
+      elicit: async () => ({ action: 'decline' }),
+    };
+    const done = callConnected({ ...call, context }, route);
+    await turn();
+    lose();
+    connect(behaviour(async () => OK));
+    await expect(done).resolves.toEqual(OK);
+    const each = [{ 'x-ticket': '7' }, { action: 'decline' }];
+    expect(seen).toEqual([...each, ...each]);
   });
 
   it('is not made again before the connection it failed on is over', async () => {

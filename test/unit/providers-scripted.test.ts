@@ -185,6 +185,7 @@ const TOOLS = [
   'add',
   'list_files',
   'write_file',
+  'deploy',
 ];
 
 async function demo(
@@ -226,6 +227,7 @@ describe('demo provider', () => {
     ['add 2 and 3', 'add', { a: 2, b: 3 }],
     ['What is -1.5 + 4?', 'add', { a: -1.5, b: 4 }],
     ['run the stubborn tool', 'ignores_cancel', {}],
+    ['Deploy the service web-1.', 'deploy', { service: 'web-1' }],
     ['which files are there', 'list_files', {}],
     ['write hello there to notes.txt', 'write_file', { path: 'notes.txt', content: 'hello there' }],
   ])('understands "%s" as %s', async (prompt, name, args) => {

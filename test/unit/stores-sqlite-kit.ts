@@ -1,6 +1,7 @@
 import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { DatabaseSync } from 'node:sqlite';
 import { openSqliteStore, type SqliteStoreOptions } from '../../src/stores/sqlite.ts';
 import type { Lease, Store } from '../../src/stores/store.ts';
 
@@ -43,3 +44,17 @@ export const seqs = async (store: Store, key: string, from = 1) =>
   (await store.read(key, from, ALL)).lines.map((line) => Number(JSON.parse(line)));
 
 export const upTo = (n: number) => Array.from({ length: n }, (_, i) => i + 1);
+
+/** Everything that makes a schema, in an order of its own. */
+export function schemaOf(path: string): unknown[] {
+  const db = new DatabaseSync(path);
+  const rows = db.prepare('SELECT type, name, tbl_name FROM sqlite_schema ORDER BY name').all();
+  const columns = db.prepare(
+    `SELECT m.name AS "table", p.name, p.type, p."notnull", p.pk
+     FROM sqlite_schema m JOIN pragma_table_info(m.name) p
+     WHERE m.type = 'table' ORDER BY m.name, p.cid`,
+  );
+  const schema = [...rows, ...columns.all(), db.prepare('PRAGMA user_version').get()];
+  db.close();
+  return schema;
+}

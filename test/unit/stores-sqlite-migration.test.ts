@@ -2,7 +2,15 @@ import { mkdirSync } from 'node:fs';
 import { dirname } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
 import { afterAll, describe, expect, it } from 'vitest';
-import { acquire, ALL, newPath, open, removeDirectory, write } from './stores-sqlite-kit.ts';
+import {
+  acquire,
+  ALL,
+  newPath,
+  open,
+  removeDirectory,
+  schemaOf,
+  write,
+} from './stores-sqlite-kit.ts';
 
 /**
  * Hazard: what an older version left on disk is the only copy of it. The schema below is that of the
@@ -48,20 +56,6 @@ function databaseOfFirst(extra = ''): string {
   db.exec(extra);
   db.close();
   return path;
-}
-
-/** Everything that makes a schema, in an order of its own. */
-function schemaOf(path: string): unknown[] {
-  const db = new DatabaseSync(path);
-  const rows = db.prepare('SELECT type, name, tbl_name FROM sqlite_schema ORDER BY name').all();
-  const columns = db.prepare(
-    `SELECT m.name AS "table", p.name, p.type, p."notnull", p.pk
-     FROM sqlite_schema m JOIN pragma_table_info(m.name) p
-     WHERE m.type = 'table' ORDER BY m.name, p.cid`,
-  );
-  const schema = [...rows, ...columns.all(), db.prepare('PRAGMA user_version').get()];
-  db.close();
-  return schema;
 }
 
 afterAll(removeDirectory);

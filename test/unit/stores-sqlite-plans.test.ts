@@ -34,6 +34,13 @@ async function plansOf(ask: (store: Store) => unknown): Promise<string[]> {
 
 const BEFORE = { before: 'x', limit: 9 };
 
+it('finds what expires first by its expiry, and its run by its id', async () => {
+  const [plan] = await plansOf((store) => store.listExpiring(9));
+  expect(plan).toMatch(/^SCAN approvals USING INDEX approvals_expiring;/);
+  expect(plan).toMatch(/SEARCH runs (EXISTS )?USING PRIMARY KEY \(run_id=\?\)/);
+  expect(plan).not.toContain('TEMP B-TREE');
+});
+
 describe.each([[''], ['acme\u001f']])('a page of the realm %j', (realm) => {
   it.each<[string, string, (store: Store) => unknown]>([
     ['runs', 'runs_by_realm', (store) => store.listRecords({ realm, limit: 9 })],

@@ -7,6 +7,15 @@ const FULL = new StoreError('The database /secret/place: the disk is full.', {
   reason: 'the disk is full.',
 });
 
+const GRANT = {
+  sessionId: 's',
+  agent: 'a',
+  toolName: 't',
+  matchedPattern: '*',
+  decisionId: 'd',
+  at: 1,
+};
+
 /** A store of which single methods refuse, at once or later, and what was heard of it. */
 async function watched({ later = false } = {}) {
   const inner = createMemoryStore();
@@ -28,6 +37,7 @@ async function watched({ later = false } = {}) {
   const made = new WatchedStore(store, {
     onRefused: (error) => heard.push(`refused ${(error as Error).name}`),
     onTaken: () => heard.push('taken'),
+    onExpiring: () => heard.push('expiring'),
   });
   const outcome = await made.acquire({ key: 's', owner: 'me', now: 1, ttlMs: 10 });
   if (!outcome.acquired) throw new Error('invariant: nobody else is there');
@@ -66,6 +76,8 @@ describe.each([{ later: false }, { later: true }])('a watched store, later: $lat
     'trim',
     'forgetRuns',
     'decideApproval',
+    'expireApproval',
+    'putGrant',
     'discard',
   ] as const)('notices a refused %s', async (name) => {
     const { store, refusing, heard, lease } = await watched(engine);
@@ -77,6 +89,8 @@ describe.each([{ later: false }, { later: true }])('a watched store, later: $lat
       trim: () => store.trim('s', 0),
       forgetRuns: () => store.forgetRuns('r', 1),
       decideApproval: () => store.decideApproval('d', '{}', 1),
+      expireApproval: () => store.expireApproval('d', '{}', 1),
+      putGrant: () => store.putGrant(GRANT),
       discard: () => store.discard('r'),
     };
     refusing.add(name);
@@ -100,6 +114,47 @@ describe.each([{ later: false }, { later: true }])('a watched store, later: $lat
   });
 });
 
+describe.each([{ later: false }, { later: true }])(
+  'what a watched store tells of expiries, later: $later',
+  (engine) => {
+    const approval = { decisionId: 'd', record: '{}', expiresAt: 9 };
+    const park = (lease: Lease, runId: string, approvals = [approval]) => {
+      const parked = { checkpoint: 'c', automatic: true, approvals };
+      return { lease, count: 0, body: '', terminal: { runId, line: '1', parked } };
+    };
+
+    it('tells of runs that park with approvals, are discarded or gone on with', async () => {
+      const { store, heard, lease } = await watched(engine);
+      await store.append([{ ...park(lease, 'r'), firstSeq: 1 }]);
+      expect(heard).toEqual(['expiring']);
+      await store.discard('r');
+      expect(heard).toEqual(['expiring', 'expiring']);
+      await store.append([{ ...park(lease, 'q'), firstSeq: 2 }]);
+      const continues = { runId: 'q', by: 'n' };
+      await store.append([{ lease, firstSeq: 3, count: 0, body: '', continues }]);
+      expect(heard).toHaveLength(4);
+    });
+
+    it('tells of a decision, and of none that came too late', async () => {
+      const { store, heard, lease } = await watched(engine);
+      await store.append([{ ...park(lease, 'r'), firstSeq: 1 }]);
+      await store.decideApproval('d', '"yes"', 8);
+      await store.decideApproval('d', '"no"', 8);
+      await store.decideApproval('nobody', '"no"', 8);
+      expect(heard).toEqual(['expiring', 'expiring']);
+    });
+
+    it('tells of no other write', async () => {
+      const { store, heard, lease } = await watched(engine);
+      await append(store, lease, 1);
+      await store.append([{ ...park(lease, 'r', []), firstSeq: 2 }]);
+      await store.discard('nobody');
+      await store.putGrant(GRANT);
+      expect(heard).toEqual([]);
+    });
+  },
+);
+
 describe('the reason of a refusal', () => {
   it('is told without the place, and never in the words of an engine', () => {
     expect(reasonOf(FULL)).toBe('the disk is full.');
@@ -122,6 +177,7 @@ it('a watched store answers what its engine answers', async () => {
   const parked = { checkpoint: 'c', automatic: true, approvals };
   const terminal = { runId: 'r', line: '2', transcript: 't', log: 'l', parked };
   await store.append([{ lease, firstSeq: 1, count: 1, body: '1', records, terminal }]);
+  await store.putGrant(GRANT);
 
   const questions: readonly ((of: Store) => unknown)[] = [
     (of) => of.bytes('s'),
@@ -137,11 +193,15 @@ it('a watched store answers what its engine answers', async () => {
     (of) => of.getTranscript('s'),
     (of) => of.getApproval('d'),
     (of) => of.listApprovals({ pendingAt: 8, limit: 9 }),
+    (of) => of.listExpiring(9),
+    (of) => of.listGrants('s'),
     (of) => of.totalBytes('other\u001f'),
   ];
   for (const ask of questions) expect(ask(store)).toEqual(ask(inner));
   expect(store.totalBytes('other\u001f')).toBe(0);
   expect(store.getCheckpoint('r')).toBe('c');
+  expect(store.listGrants('s')).toEqual([GRANT]);
+  expect(await store.expireApproval('d', '"out"', 8)).toBe(false);
   expect(await store.decideApproval('d', '"yes"', 8)).toMatchObject({ won: true });
   expect(await store.discard('r')).toBe(true);
   expect(await inner.getCheckpoint('r')).toBeUndefined();

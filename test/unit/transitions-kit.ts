@@ -2,7 +2,7 @@ import { createActor, setup, type AnyActorRef, type AnyStateMachine } from 'xsta
 import { poolOf } from '../../machines/pool.ts';
 import { createFeed } from '../../src/feed.ts';
 import { createLog } from '../../src/log.ts';
-import type { RunScopes } from '../../src/ports/run-scope.ts';
+import type { RunScopes } from '../../src/ports/run-scopes.ts';
 import { GuardNotes } from '../../src/transitions/guard-notes.ts';
 import { TransitionLog, type TransitionStep } from '../../src/transitions/transition-log.ts';
 

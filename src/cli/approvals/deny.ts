@@ -1,5 +1,8 @@
-import type { OperatorCall } from '../operator.ts';
+import { type OperatorCall, option } from '../operator.ts';
 import { decide } from './decide.ts';
 
 /** `runwarden approvals deny APPROVAL`: the tool is not called, and the model is told. */
-export const deny = (call: OperatorCall): Promise<void> => decide(call, { approved: false });
+export function deny(call: OperatorCall): Promise<void> {
+  const reason = option(call, 'reason');
+  return decide(call, { approved: false, ...(reason === undefined ? {} : { reason }) });
+}

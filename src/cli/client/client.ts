@@ -13,12 +13,16 @@ export type Query = Readonly<Record<string, string | undefined>>;
 
 export interface ReadOptions {
   readonly query?: Query;
-  /** What to do when the thing is not there, for the error. */
-  readonly ifMissing?: string;
+  /** What to do when the thing is not there, for the error; a function may look first. */
+  readonly ifMissing?: string | (() => Promise<string>);
+  /** What to do when it is 401 for another reason than the key, for the error. */
+  readonly ifUnsigned?: string;
 }
 
 export interface AskOptions extends ReadOptions {
   readonly body?: object;
+  /** Headers that sign the body, as it is sent. */
+  readonly sign?: (body: string) => Readonly<Record<string, string>>;
   /** The answer comes when something has ended, however long that takes. */
   readonly patient?: boolean;
 }
@@ -119,36 +123,43 @@ export class ServerClient {
 
   async #send(request: Request, stop: AbortController): Promise<Response> {
     const { fetch, signal } = this.#deps;
-    const { method, body } = request;
+    const { method } = request;
+    const body = request.body === undefined ? undefined : JSON.stringify(request.body);
     try {
       return await fetch(urlOf(this.base, request), {
         method,
         redirect: 'manual',
-        headers: this.#headers(request),
+        headers: this.#headers(request, body),
         signal: AbortSignal.any([signal, stop.signal]),
-        ...(body === undefined ? {} : { body: JSON.stringify(body) }),
+        ...(body === undefined ? {} : { body }),
       });
     } catch (error) {
       throw networkFailure(error, this.base);
     }
   }
 
-  #headers({ body, headers }: Request): Record<string, string> {
+  #headers({ headers, sign }: Request, body: string | undefined): Record<string, string> {
     return {
       Accept: 'application/json',
       ...(body === undefined ? {} : { 'Content-Type': 'application/json' }),
       ...(this.#key === undefined ? {} : { Authorization: `Bearer ${this.#key}` }),
+      ...(body === undefined ? {} : sign?.(body)),
       ...headers,
     };
   }
 
-  async #refusal(response: Response, { ifMissing }: Request): Promise<OperatorError> {
+  async #refusal(response: Response, request: Request): Promise<OperatorError> {
     const { status, headers } = response;
     const body = await bodyOf(response, this.base);
+    const { ifUnsigned } = request;
+    const ifMissing = status === 404 ? await missingHint(request) : undefined;
     const withKey = this.#key !== undefined;
-    return refusalOf({ status, headers, body, base: this.base, ifMissing, withKey });
+    return refusalOf({ status, headers, body, base: this.base, ifMissing, ifUnsigned, withKey });
   }
 }
+
+const missingHint = async ({ ifMissing }: ReadOptions): Promise<string | undefined> =>
+  typeof ifMissing === 'function' ? await ifMissing() : ifMissing;
 
 function urlOf(base: string, { path, query = {} }: Request): string {
   const params = new URLSearchParams();

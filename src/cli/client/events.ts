@@ -59,3 +59,15 @@ async function* heard(
     timers.clearTimeout(timer);
   }
 }
+
+/** What the data of an event says. Throws {@link OperatorError} for what is no JSON. */
+export function jsonIn(data: string, base: string): unknown {
+  try {
+    return JSON.parse(data);
+  } catch {
+    throw foreignServer(`${base} sent an entry that is no JSON. Check --url.`);
+  }
+}
+
+/** Between the tokens of JSON a line break is white space, and inside of one it cannot be. */
+export const oneLine = (json: string): string => json.replaceAll('\n', ' ');

@@ -12,6 +12,8 @@ export interface RefusedRequest {
   readonly withKey: boolean;
   /** What to do when the thing is not there. */
   readonly ifMissing: string | undefined;
+  /** What to do when it is not the key that is wanting. */
+  readonly ifUnsigned: string | undefined;
 }
 
 type ErrorFields = z.output<typeof refusalShape>['error'];
@@ -76,25 +78,37 @@ interface Refused extends RefusedRequest {
   readonly retryAfterMs: number | undefined;
 }
 
-function remedyOf({ status, code, error, withKey, ifMissing, retryAfterMs }: Refused): string {
-  if (status === 401) {
-    return withKey
-      ? 'The server does not know the key: check --api-key-file or RUNWARDEN_API_KEY.'
-      : 'Give a key by --api-key-file or RUNWARDEN_API_KEY.';
-  }
+function remedyOf(refused: Refused): string {
+  const { status, code, error, ifMissing, retryAfterMs } = refused;
+  if (status === 401) return unknownCaller(refused);
   if (status === 403) return 'Use a key that has the scope for it.';
   if (status === 404) return ifMissing ?? '';
   if (status === 405) return 'The server is of another version than this command.';
   if (retryAfterMs !== undefined) return `Try again in ${retryAfterMs / 1_000} s.`;
   const busy = error.run_id === undefined ? '' : `The live run is ${error.run_id}.`;
-  return CONFLICT_REMEDIES[code] ?? busy;
+  return REMEDIES[code] ?? busy;
+}
+
+function unknownCaller({ error, withKey, ifUnsigned }: Refused): string {
+  if (ifUnsigned !== undefined && error.message.includes('signature')) return ifUnsigned;
+  return withKey
+    ? 'The server does not know the key: check --api-key-file or RUNWARDEN_API_KEY.'
+    : 'Give a key by --api-key-file or RUNWARDEN_API_KEY.';
 }
 
 const SEE_STATE = 'See its state by "runwarden runs show".';
 
-const CONFLICT_REMEDIES: Readonly<Record<string, string>> = {
-  approvals_undecided: 'Decide first: "runwarden approvals ls" lists what waits.',
+const SEE_APPROVAL = 'See what it asks for by "runwarden approvals show".';
+
+const REMEDIES: Readonly<Record<string, string>> = {
+  approvals_undecided: 'Decide first: "runwarden approvals list" lists what waits.',
   already_resumed: '"runwarden runs show" names the run that goes on with it.',
   not_parked: SEE_STATE,
   run_ended: SEE_STATE,
+  run_elsewhere: 'Decide at the server that has the run, or when that has let it go.',
+  edits_not_allowed: 'Leave out --arguments, or allow edits in the [hitl] of the agent.',
+  grants_not_allowed: 'Leave out --for-session, or allow grants in the [hitl] of the agent.',
+  arguments_forbidden: 'A rule denies those; give others by --arguments, or deny the call.',
+  content_not_allowed: 'Leave out --content: it answers a question of a server, and this is none.',
+  invalid_content: SEE_APPROVAL,
 };

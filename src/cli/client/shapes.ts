@@ -70,8 +70,18 @@ export const approvalShape = z.object({
   agent: z.string(),
   tool_name: z.string(),
   arguments: z.unknown(),
+  arguments_digest: z.string(),
+  origin: z.looseObject({ kind: z.string() }),
+  route: z.string(),
+  requested_at: z.number(),
   expires_at: z.number(),
+  state: z.string(),
+  reason: z.string().nullish(),
+  decided_by: z.string().nullish(),
+  edited: z.object({ arguments: z.unknown(), arguments_digest: z.string() }).nullish(),
+  grant: z.string().nullish(),
   parked: z.boolean(),
+  may: z.object({ decide: z.string(), edit: z.boolean(), grant: z.boolean() }),
 });
 
 export type Approval = z.output<typeof approvalShape>;

@@ -1,3 +1,4 @@
+import { decidedText } from './approval-text.ts';
 import { Fields } from './fields.ts';
 
 /**
@@ -50,13 +51,33 @@ const TEXTS: Readonly<Record<string, Text>> = {
   approval_requested: approval,
   approval_pending: (f) =>
     `${approval(f)} until ${f.text('expires_at')}, arguments ${f.text('arguments')}`,
-  // The entry names the call and not its tool.
-  approval_completed: (f) =>
-    `${f.text('decision_id')} for ${f.text('tool_call_id')}: ${f.in('outcome').text('kind')}`,
+  approval_reminder: (f) =>
+    `${approval(f)} waits for ${f.ms('waited_ms')}, until ${f.text('expires_at')}`,
+  approval_completed: approvalCompleted,
+  approval_withdrawn: (f) =>
+    `${f.text('decision_id')}: ${f.text('reason')}; the webhook was ${f.text('notified') === 'true' ? '' : 'not '}told`,
 };
 
 function toolComplete(f: Fields): string {
   const what = ['approval', 'error', 'result'].find((key) => f.has(key));
   const said = what === undefined ? '' : `: ${f.text(what)}`;
   return `${tool(f)} ${f.text('success') === 'true' ? 'done' : 'failed'} in ${f.ms('duration_ms')}${said}`;
+}
+
+/** The entry names the call and not its tool. */
+function approvalCompleted(f: Fields): string {
+  const outcome = f.in('outcome');
+  const state = outcome.text('kind');
+  const call = `${f.text('decision_id')} for ${f.text('tool_call_id')}: ${state}`;
+  // Nobody was asked about that one.
+  if (f.has('granted_by')) return `${call} as ${f.text('granted_by')} was`;
+  const words = (key: string, from = f) => (from.has(key) ? from.text(key) : undefined);
+  const told = decidedText({
+    state,
+    decided_by: words('decided_by'),
+    reason: words('reason', outcome) ?? words('message', outcome),
+    grant: words('grant'),
+    edited: words('arguments', f.in('edited')),
+  });
+  return `${call}${told}${ifThere(outcome, 'which')}`;
 }

@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { AuthConfig, AuthKeyConfig, AuthScope } from '../../auth.ts';
-import { nearest } from '../nearest.ts';
+import { nearest } from '../../nearest.ts';
 import { TENANT_BYTES_MAX } from '../ranges.ts';
 import { integer, type Reader, text } from '../values.ts';
 import { field, table } from './fields.ts';

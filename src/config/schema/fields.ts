@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { compileGlob, GlobSyntaxError } from '../../hitl/glob.ts';
-import { nearest } from '../nearest.ts';
+import { nearest } from '../../nearest.ts';
 import { type Reader, type Reading, text, toggle } from '../values.ts';
 
 /** What our own issues carry beside their message, which is the problem. */

@@ -2,47 +2,7 @@ import * as z from 'zod';
 import type { McpServerConfig } from '../../mcp/server-config.ts';
 import { httpUrl, type Reader, text, toggle } from '../values.ts';
 import { field, notYet, present, strings, stringMap, table } from './fields.ts';
-
-const HEADER_NAME = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/;
-const HEADER_VALUE = /^[\t\u0020-\u007e\u0080-\u00ff]*$/;
-
-const headerName: Reader<string> = (value) => {
-  if (typeof value === 'string' && HEADER_NAME.test(value)) return { ok: true, value };
-  const suggestion = 'Use letters, digits and "-" in the names of headers.';
-  return { ok: false, problem: 'is not the name of a header', suggestion };
-};
-
-/** The value is never shown: it is a secret as a rule. */
-const headerValue: Reader<string> = (value) => {
-  if (typeof value !== 'string') {
-    return { ok: false, problem: 'is not a string', suggestion: 'Write it in quotes.' };
-  }
-  if (HEADER_VALUE.test(value)) return { ok: true, value };
-  const suggestion = 'Remove its line breaks and other control characters.';
-  return { ok: false, problem: 'has a value that no header can carry', suggestion };
-};
-
-const headers = z.record(field(headerName), field(headerValue)).superRefine(refuseTwins);
-const headerNames = z.record(field(headerName), field(headerName)).superRefine(refuseTwins);
-
-/** Case does not count in header names, so two that differ only there are one header. */
-function refuseTwins(map: Record<string, string>, ctx: z.core.$RefinementCtx): void {
-  const seen = new Set<string>();
-  for (const name of Object.keys(map)) {
-    const plain = name.toLowerCase();
-    if (seen.has(plain)) refuse(ctx, name, 'is the same header as another', 'Keep one of them.');
-    seen.add(plain);
-  }
-}
-
-function refuse(
-  ctx: z.core.$RefinementCtx,
-  key: string,
-  message: string,
-  suggestion: string,
-): void {
-  ctx.addIssue({ code: 'custom', path: [key], message, params: { suggestion } });
-}
+import { headerNames, headers } from './headers.ts';
 
 const command: Reader<readonly string[]> = (value) => {
   const suggestion = 'Write the program and its arguments as a list: ["node", "server.js"].';

@@ -45,6 +45,7 @@ export const runtimeSchema = table(
     timeouts: timeouts.optional(),
     max_parallel_tools: setting('parallelToolsMax'),
     allowed_origins: setting('allowedOrigins'),
+    decider_header: setting('deciderHeader'),
     tools: tools.optional(),
     crash: table({ recover: setting('recover') }).optional(),
     on_busy: table({

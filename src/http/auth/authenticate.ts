@@ -4,6 +4,7 @@ import type { SupervisorHandle } from '../../handle.ts';
 import { type Caller, setCaller } from '../caller.ts';
 import type { HttpDeps } from '../deps.ts';
 import { type Scope, scopesOf } from '../routes/scopes.ts';
+import { signedDecisionOf } from './decision-signature.ts';
 import { credentialsIn, withdraw } from './credentials.ts';
 import { Keyring } from './keyring.ts';
 import { scopeMissing, tooManyRequests, unauthorized } from './refusals.ts';
@@ -18,6 +19,8 @@ import { RequestRate } from './request-rate.ts';
  * A3. Behind this point the request does not carry the key any more.
  * A4. A tenant's requests are counted together, whichever of its keys sends them, and before
  *     anything else is done for them.
+ * A5. A decision that is signed needs no key, and no scope of the key that it has. Without a key it
+ *     sees the whole supervisor, because a signature belongs to no tenant.
  *
  * Without `[auth]` everybody is let in.
  */
@@ -32,11 +35,18 @@ export function authenticate({
   return async (ctx, next) => {
     if (isOpen(ctx)) return next();
     const key = takeKey(ctx, keyring);
+    const isSigned = signedDecisionOf(ctx) !== undefined;
     const tenant = tenants.get(key?.tenant ?? '');
-    if (key === undefined || tenant === undefined) throw unauthorized();
+    if (key === undefined || tenant === undefined) {
+      if (!isSigned) throw unauthorized();
+      return next();
+    }
+    const missing = missingScope(ctx, key);
+    // Such a key adds nothing to the signature, so the request is one without it.
+    if (missing !== undefined && isSigned) return next();
     setCaller(ctx, { ...tenant.caller, keyName: key.name });
     checkRate(tenant.rate, auth);
-    checkScope(ctx, key);
+    if (missing !== undefined) throw scopeMissing(missing);
     await next();
   };
 }
@@ -83,10 +93,10 @@ function checkRate(rate: RequestRate, { tenants }: AuthConfig): void {
   if (retryAfterSecs > 0) throw tooManyRequests(tenants.requestsPerMinuteMax, retryAfterSecs);
 }
 
-function checkScope(ctx: Koa.Context, { scopes }: AuthKeyConfig): void {
-  if (scopes.includes('admin')) return;
+/** A scope that the request needs and the key has not. */
+function missingScope(ctx: Koa.Context, { scopes }: AuthKeyConfig): Scope | undefined {
+  if (scopes.includes('admin')) return undefined;
   const has: readonly Scope[] = scopes.filter((scope) => scope !== 'admin');
   // What no route takes is 404 or 405 for any key.
-  const missing = scopesOf(ctx)?.find((scope) => !has.includes(scope));
-  if (missing !== undefined) throw scopeMissing(missing);
+  return scopesOf(ctx)?.find((scope) => !has.includes(scope));
 }

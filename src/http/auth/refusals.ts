@@ -10,6 +10,12 @@ export function unauthorized(): HttpError {
   });
 }
 
+/** 401 for a decision whose signature is wrong in any way, or not there: it tells nothing about keys. */
+export function signatureInvalid(): HttpError {
+  const message = 'invalid or missing webhook signature';
+  return new HttpError({ status: 401, code: 'unauthorized', message });
+}
+
 /** 403 for a valid key that may not do this. */
 export function scopeMissing(scope: string): HttpError {
   return new HttpError({

@@ -21,7 +21,8 @@ const NO_CHOICES = '"choices":[]}\n\n';
  *
  * AURA's command line tells these payloads apart by the keys they have, not by their name, so a
  * payload must never gain a key that another event requires: no `arguments` on the start or the
- * end of a tool call, no `model` but in `session_info`.
+ * end of a tool call, no `model` but in `session_info`, neither `origin` nor `outcome` on a reminder.
+ * What the journal keeps of an approval beside that (who decided, digests, edits) is not sent.
  */
 export class AuraEvents {
   readonly #options: AuraOptions;
@@ -41,14 +42,23 @@ export class AuraEvents {
 
   #approval(event: JournalEvent): string | undefined {
     switch (event.type) {
-      case 'approval_requested':
+      case 'approval_requested': {
+        const { type, decision_id, tool_name, origin, scope } = event;
+        return frame(type, { decision_id, tool_name, origin, scope }, `,${NO_CHOICES}`);
+      }
       case 'approval_pending': {
-        const { type, tool_call_id: _call, arguments_digest: _digest, ...fields } = event;
+        const { type, decision_id, tool_name, arguments: args, origin, scope, expires_at } = event;
+        const fields = { decision_id, tool_name, arguments: args, origin, scope, expires_at };
         return frame(type, fields, `,${NO_CHOICES}`);
       }
+      case 'approval_reminder': {
+        const { type, decision_id, tool_name, waited_ms, expires_at } = event;
+        return frame(type, { decision_id, tool_name, waited_ms, expires_at }, `,${NO_CHOICES}`);
+      }
       case 'approval_completed': {
-        const { type, tool_call_id: _call, arguments_digest: _digest, ...fields } = event;
-        return frame(type, { ...fields, outcome: narrowed(event.outcome) }, `,${NO_CHOICES}`);
+        const { type, decision_id, outcome, duration_ms, scope } = event;
+        const fields = { decision_id, outcome: narrowed(outcome), duration_ms, scope };
+        return frame(type, fields, `,${NO_CHOICES}`);
       }
       default:
         return undefined;
@@ -64,8 +74,10 @@ export class AuraEvents {
         return event.servers.length === 0 ? '' : this.#ofSession(event);
       case 'usage':
         return event.prompt_tokens === 0 ? '' : this.#ofSession(event);
-      case 'tool_start':
-        return this.#ofAgent(event.type, fieldsOf(event));
+      case 'tool_start': {
+        const { type, tool_id, tool_name, progress_token } = event;
+        return this.#ofAgent(type, { tool_id, tool_name, progress_token });
+      }
       case 'reasoning':
         return this.#options.emitReasoning ? this.#ofAgent(event.type, fieldsOf(event)) : '';
       case 'tool_requested': {
@@ -108,8 +120,12 @@ function fieldsOf({ type: _type, ...fields }: JournalEvent): object {
 const frame = (name: string, fields: object, tail: string): string =>
   `event: aura.${name}\ndata: ${JSON.stringify(fields).slice(0, -1)}${tail}`;
 
-/** AURA knows three reasons of a cancelled approval; the true one stands beside it. */
+/**
+ * AURA knows three reasons of a cancelled approval; the true one stands beside it. Of an approved one
+ * it knows none: what was said with it stays in the journal.
+ */
 function narrowed(outcome: ApprovalOutcomeFields): object {
+  if (outcome.kind === 'approved') return { kind: outcome.kind };
   if (outcome.kind !== 'cancelled') return outcome;
   const { reason: cause, ...rest } = outcome;
   return { ...rest, reason: NARROWED[cause] ?? 'sender_dropped', cause };

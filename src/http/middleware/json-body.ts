@@ -49,6 +49,33 @@ export function jsonBody({ bodyBytesMax }: { readonly bodyBytesMax: number }): K
   };
 }
 
+/**
+ * Takes the JSON body from bytes that were read before, as {@link jsonBody} does from the connection.
+ * They come without an encoding.
+ */
+export function jsonFrom(ctx: Koa.Context, bytes: Buffer): void {
+  const encoding = ctx.get('Content-Encoding');
+  if (encoding !== '' && encoding !== 'identity') {
+    throw unsupported('A signed body is taken as it is; send it without a content encoding.');
+  }
+  const rawBody = bytes.toString('utf8');
+  if (rawBody !== '' && !isJson(rawBody)) throw notJson();
+  const body: unknown = rawBody === '' ? undefined : JSON.parse(rawBody);
+  if (hasForbiddenKey(body)) throw forbiddenKey();
+  ctx.request.body = objectOf({ body, rawBody });
+}
+
+/** The other way refuses this key as well. Goes level by level, so that no depth overflows the stack. */
+function hasForbiddenKey(value: unknown): boolean {
+  let level: unknown[] = [value];
+  while (level.length > 0) {
+    const containers = level.filter((one) => typeof one === 'object' && one !== null);
+    if (containers.some((container) => Object.hasOwn(container, '__proto__'))) return true;
+    level = containers.flatMap((container) => Object.values(container));
+  }
+  return false;
+}
+
 function checkHead(ctx: Koa.Context, bodyBytesMax: number): void {
   if (!ENCODINGS.has(ctx.get('Content-Encoding'))) {
     throw unsupported('The content encoding of the body is not supported; use gzip or none.');
@@ -76,9 +103,13 @@ function bodyError(error: Error, ctx: Koa.Context, bodyBytesMax: number): HttpEr
   const text: unknown = Reflect.get(error, 'body');
   if (typeof text !== 'string') return unreadable(ctx);
   // The parser calls a forbidden key a syntax error too.
-  if (!isJson(text)) return badRequest('The body is not valid JSON; check its syntax.');
-  return badRequest('The body has a key named "__proto__", which is not taken; leave it out.');
+  return isJson(text) ? forbiddenKey() : notJson();
 }
+
+const notJson = (): HttpError => badRequest('The body is not valid JSON; check its syntax.');
+
+const forbiddenKey = (): HttpError =>
+  badRequest('The body has a key named "__proto__", which is not taken; leave it out.');
 
 /** The text never came whole. */
 function unreadable(ctx: Koa.Context): HttpError {

@@ -2,8 +2,10 @@ import { Router, type RouterMiddleware } from '@koa/router';
 import type Koa from 'koa';
 import type { HttpDeps } from '../deps.ts';
 import { jsonBody } from '../middleware/json-body.ts';
-import { decideApproval, listApprovals } from './approvals.ts';
+import { approvalEvents } from './approval-events.ts';
+import { getApproval, listApprovals } from './approvals.ts';
 import { auraInfo } from './aura-info.ts';
+import { decideApproval, decisionBody } from './decide-approval.ts';
 import { health } from './health.ts';
 import { getModel, listModels } from './models.ts';
 import { runEvents } from './run-events.ts';
@@ -24,9 +26,12 @@ export function createRoutes(options: RoutesOptions): Router {
   // A path has one spelling: no trailing slash, no other case.
   const router = new Router({ strict: true, sensitive: true });
   const body = jsonBody(options.config);
+  const decision = decisionBody(body);
+  const bodyOf = (route: RouteName): Koa.Middleware =>
+    route === 'POST /v1/approvals/:decision_id' ? decision : body;
   const on = (route: RouteName, serve: RouterMiddleware): void => {
     if (route.startsWith('GET ')) router.get(pathOf(route), serve);
-    else router.post(pathOf(route), body, serve);
+    else router.post(pathOf(route), bodyOf(route), serve);
   };
   on('GET /health', health(options));
   on('GET /aura/info', auraInfo(options));
@@ -46,6 +51,9 @@ export function createRoutes(options: RoutesOptions): Router {
   on('GET /v1/sessions/:id', getSession(options));
   on('GET /v1/sessions/:id/events', sessionEvents(options));
   on('GET /v1/approvals', listApprovals(options));
+  // Before the pattern that would take it for an id.
+  on('GET /v1/approvals/events', approvalEvents(options));
+  on('GET /v1/approvals/:decision_id', getApproval(options));
   on('POST /v1/approvals/:decision_id', decideApproval(options));
   return router;
 }

@@ -6,7 +6,9 @@ import { handleOf } from '../caller.ts';
 import { hasEnded } from '../end-watch.ts';
 import type { HttpDeps } from '../deps.ts';
 import {
+  checkQueryKeys,
   optional,
+  PAGE_KEYS,
   pageQueryOf,
   parseBody,
   prose,
@@ -31,6 +33,8 @@ const STATES = [
   'parked',
 ] as const satisfies readonly RunState[];
 
+const LIST_KEYS = ['state', 'session_id', 'agent', ...PAGE_KEYS] as const;
+
 const noBody = z.strictObject({});
 const cancelBody = z.strictObject({ message: optional(prose) });
 
@@ -42,6 +46,7 @@ export function listRuns(deps: HttpDeps): (ctx: RouterContext) => Promise<void> 
 }
 
 function runQueryOf(ctx: RouterContext): RunListQuery {
+  checkQueryKeys(ctx, LIST_KEYS);
   const state = queryWord(ctx, 'state', STATES);
   const sessionId = queryText(ctx, 'session_id');
   const agent = queryText(ctx, 'agent');

@@ -24,6 +24,8 @@ export const ROUTE_SCOPES = {
   'GET /v1/sessions/:id': 'runs:read',
   'GET /v1/sessions/:id/events': 'runs:read',
   'GET /v1/approvals': 'runs:read',
+  'GET /v1/approvals/events': 'runs:read',
+  'GET /v1/approvals/:decision_id': 'runs:read',
   'POST /v1/approvals/:decision_id': 'approvals:decide',
 } as const satisfies Readonly<Record<string, Scope | 'none'>>;
 
@@ -55,6 +57,14 @@ export function scopesOf({ method, path, query }: ScopedRequest): readonly Scope
   return claims ? [scope, 'runs:control'] : [scope];
 }
 
+/** The path segment that names the approval of a decision, as it was sent; undefined for other requests. */
+export function decisionSegment({
+  method,
+  path,
+}: Omit<ScopedRequest, 'query'>): string | undefined {
+  return method === 'POST' ? DECISION.exec(path)?.[1] : undefined;
+}
+
 const asksForClaim = ({ claim }: ScopedRequest['query']): boolean =>
   [claim ?? []].flat().includes('true');
 
@@ -64,3 +74,5 @@ const MATCHERS = (Object.keys(ROUTE_SCOPES) as RouteName[]).map((name) => ({
   method: name.slice(0, name.indexOf(' ')),
   pattern: new RegExp(`^${pathOf(name).replaceAll(/:\w+/g, '[^/]+')}$`),
 }));
+
+const DECISION = /^\/v1\/approvals\/([^/]+)$/;

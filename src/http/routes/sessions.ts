@@ -2,7 +2,7 @@ import type { RouterContext } from '@koa/router';
 import { handleOf } from '../caller.ts';
 import type { HttpDeps } from '../deps.ts';
 import { type HttpError, notFound } from '../errors.ts';
-import { echoable, pageQueryOf } from '../params.ts';
+import { checkQueryKeys, echoable, PAGE_KEYS, pageQueryOf } from '../params.ts';
 import { listOf } from './lists.ts';
 
 /** The `{id}` of a session's path. Throws 400 when it cannot be echoed. */
@@ -14,6 +14,7 @@ export const sessionNotFound = (sessionId: string): HttpError =>
 /** `GET /v1/sessions`: a page of session records, the one with the newest run first. */
 export function listSessions(deps: HttpDeps): (ctx: RouterContext) => Promise<void> {
   return async (ctx) => {
+    checkQueryKeys(ctx, PAGE_KEYS);
     ctx.body = listOf(await handleOf(ctx, deps).listSessions(pageQueryOf(ctx)));
   };
 }

@@ -1,0 +1,136 @@
+import { fromPromise } from 'xstate';
+import type { ApprovalRef, PostAnswer } from '../../machines/approval.machine.ts';
+import type { Withdrawal } from '../../machines/tool-call.contract.ts';
+import type { Agent } from '../agent.ts';
+import { steadyNow } from '../clock.ts';
+import type { WebhookAnswer, WebhookQuestion } from '../hitl/channel.ts';
+import { checkDecision } from '../hitl/check-decision.ts';
+import { readRequest } from '../hitl/request-approval.ts';
+import { parseArguments } from './parse-arguments.ts';
+import type { ApprovalRecord, RunScope } from './run-scope.ts';
+import type { RunScopes } from './run-scopes.ts';
+
+/** Asks a webhook once; the chart's leaving cuts the request off. */
+export function postApprovalPort(scopes: RunScopes, random: () => number) {
+  return fromPromise<PostAnswer, ApprovalRef>(async ({ input, signal }) => {
+    const scope = scopes.require(input.runId);
+    // The chart starts this before what it tells on the way here is heard.
+    await Promise.resolve();
+    const record = requireApproval(scope, input.decisionId);
+    // What is asked is durable before somebody is asked: after a crash he is told that it is moot.
+    await scope.journal.flushed();
+    signal.throwIfAborted();
+    const channel = scope.agent.approvals?.channel;
+    if (channel === undefined) return failed('the agent has no webhook');
+    const requestHeaders = scope.command.requestHeaders;
+    const answer = await asked(scope, record, () =>
+      channel.ask(questionOf(scope, record), { requestHeaders, signal }),
+    );
+    signal.throwIfAborted();
+    // A busy process may read an answer before it sees that the time is over: then that counts.
+    if (steadyNow(scope.clock) >= record.expiresAt) return await aborted(signal);
+    return taken(scope, record, answer, random());
+  });
+}
+
+/** A channel that breaks its word has not decided; what it threw is for who looks after it. */
+async function asked(
+  { log, runId }: RunScope,
+  { request: { decisionId } }: ApprovalRecord,
+  ask: () => Promise<WebhookAnswer>,
+): Promise<WebhookAnswer> {
+  try {
+    const answer: Partial<WebhookAnswer> | undefined = await ask();
+    if (answer?.kind === 'decided' || answer?.kind === 'failed') return answer as WebhookAnswer;
+    throw new TypeError('an approval channel answers { kind: "decided" | "failed", … }');
+  } catch (error) {
+    log.warn({ run_id: runId, decision_id: decisionId, err: error }, 'An approval channel threw');
+    return { kind: 'failed', message: 'the approval channel threw', retryable: false };
+  }
+}
+
+/** Never resolves; rejects when the chart leaves. */
+const aborted = (signal: AbortSignal): Promise<never> =>
+  new Promise((_, reject) => {
+    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
+    if (signal.aborted) reject(signal.reason);
+  });
+
+/**
+ * Tells a webhook that nobody waits any more. Resolves to whether it took the notice, which goes on when
+ * the chart leaves: better late than never.
+ */
+export function withdrawApprovalPort(scopes: RunScopes) {
+  return fromPromise<boolean, Withdrawal>(async ({ input }) => {
+    const { command, resumption, withdrawals, journal } = scopes.require(input.runId);
+    const { agent, requestHeaders } = command;
+    // That it is over is durable before somebody is told so: after a crash nobody waits for it again.
+    await journal.flushed().catch(() => {});
+    const { decisionId, reason } = input;
+    // Whoever closed it in the store while the run was parked has told the webhook.
+    const wasSent = resumption?.outcomes.has(decisionId) === true;
+    return await withdrawals.send({ agent, decisionId, reason, requestHeaders, wasSent });
+  });
+}
+
+function questionOf(scope: RunScope, { request, requestedAt }: ApprovalRecord): WebhookQuestion {
+  const { agent, runId, sessionId } = scope;
+  const { decisionId, origin, toolName, toolCallId, timeoutMs } = request;
+  const args = parseArguments(scope.calls.get(toolCallId)?.call.argumentsText ?? '') ?? {};
+  const asked = origin.kind === 'agent_requested' ? readRequest(args) : undefined;
+  return {
+    decisionId,
+    runId,
+    sessionId,
+    origin,
+    toolName,
+    arguments: asked?.ok ? asked.request.shown : args,
+    ...(asked?.ok &&
+      asked.request.intent !== undefined && { toolCallIntent: asked.request.intent }),
+    expiresAt: requestedAt + timeoutMs,
+    may: mayOf(agent, request),
+  };
+}
+
+/** What an approver may do with it beside approving and denying. */
+export function mayOf(
+  { approvals }: Pick<Agent, 'approvals'>,
+  { origin }: Pick<ApprovalRecord['request'], 'origin'>,
+): WebhookQuestion['may'] {
+  const isGate = origin.kind === 'config_gate';
+  return {
+    edit: isGate && approvals?.allowsEdits === true,
+    grant: isGate && approvals?.allowsGrants === true,
+  };
+}
+
+/** An answer that does not fit what was asked is none. */
+function taken(
+  scope: RunScope,
+  { request }: ApprovalRecord,
+  answer: WebhookAnswer,
+  jitter: number,
+): PostAnswer {
+  if (answer.kind === 'failed') return { ...answer, message: scope.redact(answer.message), jitter };
+  const { gate, approvals } = scope.agent;
+  if (approvals === undefined) return failed('the agent asks nobody');
+  const { toolName, origin } = request;
+  const subject = { toolName, origin, policy: approvals, gate };
+  const problem = checkDecision(subject, answer.decision);
+  if (problem !== undefined) return failed(`the webhook's answer is refused: ${problem.message}`);
+  if (answer.decision.approved) scope.holdToolHeaders(request.toolCallId, answer.toolHeaders ?? {});
+  return { kind: 'decided', decision: answer.decision };
+}
+
+const failed = (message: string): PostAnswer => ({
+  kind: 'failed',
+  message,
+  retryable: false,
+  jitter: 0,
+});
+
+function requireApproval(scope: RunScope, decisionId: string): ApprovalRecord {
+  const record = scope.approvals.get(decisionId);
+  if (record === undefined) throw new Error(`invariant: approval ${decisionId} was asked for`);
+  return record;
+}
