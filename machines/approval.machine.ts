@@ -34,7 +34,9 @@ export type PostAnswer =
       readonly retryable: boolean;
       /** Spreads retries; 0 to 1. */
       readonly jitter: number;
-    };
+    }
+  /** Its time was over before it could be asked, or answered. */
+  | { readonly kind: 'expired' };
 
 /** What the approval ports are asked about. */
 export interface ApprovalRef {
@@ -111,6 +113,7 @@ const approvalSetup = setup({
       params.answer.kind === 'decided' && params.answer.decision.approved,
     isNo: (_, params: { answer: PostAnswer }) =>
       params.answer.kind === 'decided' && !params.answer.decision.approved,
+    isLate: (_, params: { answer: PostAnswer }) => params.answer.kind === 'expired',
     mayRetry: (_, params: { answer: PostAnswer }) =>
       params.answer.kind === 'failed' && params.answer.retryable,
   },
@@ -181,6 +184,7 @@ const posting = approvalSetup.createStateConfig({
         target: 'backingOff',
         actions: [keepFailureOf, tellRetrying],
       },
+      { guard: { type: 'isLate', ...answerOf }, target: '#approval.timedOut', actions: [expire] },
       { target: '#approval.errored', actions: [keepFailureOf, 'failWithLast'] },
     ],
     onError: { target: '#approval.errored', actions: ['failWithLast'] },

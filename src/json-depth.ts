@@ -19,3 +19,13 @@ export function isTooDeep(value: unknown): boolean {
 
 const containersOf = (values: readonly unknown[]): readonly object[] =>
   values.filter((value) => typeof value === 'object' && value !== null);
+
+/**
+ * Whether a parsed JSON value holds a number that no double can hold, such as `1e400`: it was read as
+ * infinity, which JSON cannot say again. For values that are not too deep.
+ */
+export function hasInfinity(value: unknown): boolean {
+  if (typeof value === 'number') return !Number.isFinite(value);
+  if (typeof value !== 'object' || value === null) return false;
+  return Object.values(value).some(hasInfinity);
+}

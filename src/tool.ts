@@ -63,6 +63,8 @@ export interface ToolResult {
 
 export interface Tool {
   readonly spec: ToolSpec;
+  /** The name it would have if another tool had not taken it; rules hold it back by both. */
+  readonly plainName?: string;
   /**
    * Executes the call once. Resolves with the result, an error result included; rejects only when
    * it was aborted or could not be executed at all. Settles after the work has really ended.

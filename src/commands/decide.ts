@@ -52,7 +52,9 @@ async function decideParked(
     return await decide(context, decisionId, decision);
   }
   if (known.outcome === undefined) refuseUnfit(context, known, decision);
-  const outcome = JSON.stringify(outcomeOf(decision));
+  const { reason } = decision;
+  const said = reason === undefined ? {} : { reason: context.redact(reason) };
+  const outcome = JSON.stringify(outcomeOf({ ...decision, ...said }));
   const decided = await journal.index.decideApproval(decisionId, outcome, clock.now());
   if (decided === undefined) return 'unknown';
   if (!decided.won) return repeated(decided.approval.outcome, decision);

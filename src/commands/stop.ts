@@ -54,7 +54,8 @@ async function discardParked(
   if (!(await context.journal.index.discard(runId))) return;
   // What somebody has decided in between is kept, and is not moot.
   const kept = new Set((await storedOf(context, runId)).map(({ decisionId }) => decisionId));
-  for (const approval of before) if (!kept.has(approval.decisionId)) giveUp(context, approval);
+  const moot = before.filter(({ decisionId }) => !kept.has(decisionId));
+  await Promise.all(moot.map((approval) => giveUp(context, approval)));
   const fields = {
     run_id: runId,
     session_id: publicSessionId(stored.sessionId),
@@ -76,14 +77,20 @@ async function storedOf(
 const undecided = async (context: CommandContext, runId: string) =>
   (await storedOf(context, runId)).filter(({ outcome }) => outcome === undefined);
 
-/** Nobody can decide it any more: whoever watches is told, and a webhook that was asked. */
-function giveUp({ system, clock, agents }: CommandContext, approval: StoredApproval): void {
+/**
+ * Nobody can decide it any more: whoever watches is told, and a webhook that was asked, before whoever
+ * cancels is told that it is done.
+ */
+async function giveUp(
+  { system, clock, agents }: CommandContext,
+  approval: StoredApproval,
+): Promise<void> {
   const { decisionId, sessionId } = approval;
   const item = storedItem(approval, clock.now(), agents);
   const tenant = tenantOfKey(sessionId);
   system.desk.changed({ decisionId, tenant, item: { ...item, state: 'cancelled' } });
   if (item.route !== 'webhook') return;
-  void system.withdrawals.send({ agent: item.agent, decisionId, reason: 'external' });
+  await system.withdrawals.send({ agent: item.agent, decisionId, reason: 'external' });
 }
 
 /** A stop is durable before it is signalled (INV-11): a store that refuses it stops nothing. */

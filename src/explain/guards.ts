@@ -43,6 +43,7 @@ const IDLE: ReadonlySet<string> = new Set([
   'approval.hasExpired',
   'approval.isBackingOff',
   'approval.isGranted',
+  'approval.isLate',
   'approval.isNo',
   'approval.isReopened',
   'approval.isWebhook',

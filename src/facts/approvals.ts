@@ -6,6 +6,7 @@ import { argumentsDigest } from '../hitl/digest.ts';
 import { originFields } from '../hitl/origin.ts';
 import type { AgentEvent, ApprovalOutcomeFields, ApprovalScopeFields } from '../journal/events.ts';
 import type { RunScope } from '../ports/run-scope.ts';
+import { gateOf } from '../ports/gate-of.ts';
 import { parseArguments } from '../ports/parse-arguments.ts';
 
 export function tellApprovalRequested(scope: RunScope, request: ApprovalRequest): void {
@@ -115,16 +116,22 @@ export function tellApprovalWithdrawn(
   });
 }
 
-/** The like of the call needs nobody any more in this session. */
+/**
+ * The like of the call needs nobody any more in this session. It counts when the approval is durable:
+ * a call must never rest on a decision that nobody can find.
+ */
 function keepGrant(scope: RunScope, request: ApprovalRequest, outcome: ApprovalOutcome): void {
-  const { origin, toolName, decisionId } = request;
+  const { toolName, toolCallId, decisionId } = request;
   if (outcome.kind !== 'approved' || outcome.grant === undefined) return;
-  if (origin.kind !== 'config_gate') return;
   const { sessionKey: sessionId, command, clock } = scope;
-  const { matchedPattern } = origin;
-  const at = clock.now();
-  const { agent } = command;
-  void scope.grants.add({ sessionId, agent, toolName, matchedPattern, decisionId, at });
+  const args = parseArguments(scope.calls.get(toolCallId)?.call.argumentsText ?? '') ?? {};
+  const verdict = gateOf(scope, toolName)(args);
+  if (verdict.effect !== 'approve') return;
+  const grant = { sessionId, agent: command.agent, toolName, decisionId, at: clock.now() };
+  scope.journal.flushed().then(
+    () => scope.grants.add({ ...grant, matchedPattern: verdict.heldBy }),
+    () => {}, // The run ends without having heard of the decision.
+  );
 }
 
 function commonFields(scope: RunScope, request: ApprovalRequest) {
@@ -159,7 +166,7 @@ function outcomeFields({ redact }: RunScope, outcome: ApprovalOutcome): Approval
       return { kind: 'errored', message: redact(outcome.message) };
     default: {
       const { kind, reason } = outcome;
-      return { kind, ...(reason !== undefined && { reason }) };
+      return { kind, ...(reason !== undefined && { reason: redact(reason) }) };
     }
   }
 }

@@ -115,6 +115,7 @@ export class ApprovalDesk {
       toolCallId: record.request.toolCallId,
       decisionId,
       ...decision,
+      ...(decision.reason !== undefined && { reason: scope.redact(decision.reason) }),
     });
     // The chart has taken it by now, or something else had come first.
     if (this.#repeated(decisionId, decision, asking) === 'unknown') return 'unknown';

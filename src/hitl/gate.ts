@@ -1,3 +1,4 @@
+import { canonicalJson } from '../canonical-json.ts';
 import type { ApprovalRule } from './rules.ts';
 import { compileGlobs, compileRule, firstMatch } from './rules/rule.ts';
 
@@ -11,7 +12,12 @@ export interface GateOptions {
 /** What becomes of a call. `matchedPattern` is the glob that decided, as it is configured. */
 export type Verdict =
   | { readonly effect: 'allow'; readonly matchedPattern?: string }
-  | { readonly effect: 'approve'; readonly matchedPattern: string }
+  | {
+      readonly effect: 'approve';
+      readonly matchedPattern: string;
+      /** The pattern with the conditions of its rule: what tells two rules with one pattern apart. */
+      readonly heldBy: string;
+    }
   | { readonly effect: 'deny'; readonly matchedPattern: string };
 
 /**
@@ -29,16 +35,22 @@ export type Gate = (toolName: string, args: Readonly<Record<string, unknown>>) =
  * Throws for a glob, a pointer, a comparison or a pattern that configuration would refuse.
  */
 export function createGate({ rules = [], requireApproval }: GateOptions): Gate {
-  const compiled = rules.map((rule) => ({ effect: rule.effect, match: compileRule(rule) }));
+  const compiled = rules.map((rule) => ({
+    effect: rule.effect,
+    match: compileRule(rule),
+    conditions: canonicalJson(rule.when ?? []),
+  }));
   const globs = compileGlobs(requireApproval);
   return (toolName, args) => {
-    for (const { effect, match } of compiled) {
+    for (const { effect, match, conditions } of compiled) {
       const matchedPattern = match(toolName, args);
-      if (matchedPattern !== undefined) return { effect, matchedPattern };
+      if (matchedPattern === undefined) continue;
+      if (effect !== 'approve') return { effect, matchedPattern };
+      return { effect, matchedPattern, heldBy: `${matchedPattern} when ${conditions}` };
     }
     const matchedPattern = firstMatch(globs, toolName);
     return matchedPattern === undefined
       ? { effect: 'allow' }
-      : { effect: 'approve', matchedPattern };
+      : { effect: 'approve', matchedPattern, heldBy: matchedPattern };
   };
 }

@@ -22,8 +22,6 @@ export interface Withdrawal {
   readonly requestHeaders?: Readonly<Record<string, string>>;
   /** Cuts the notice off before its time. */
   readonly signal?: AbortSignal;
-  /** Whoever closed the approval in the store has sent it, maybe a process before this one. */
-  readonly wasSent?: boolean;
 }
 
 /** Decisions that are remembered, so that one is told of once whoever finds that nobody waits. */
@@ -33,7 +31,8 @@ const REMEMBERED_MAX = 10_000;
  * Tells webhooks that nobody waits for a decision any more.
  *
  * WD1. A notice is one try of at most {@link WITHDRAW_MS}, or of what its caller's signal leaves.
- * WD2. This process tells once of a decision; who comes later is answered with what became of that.
+ * WD2. This process tells once of a decision; who comes later is answered with what became of that. A
+ *      process after it may tell again: it cannot know whether that was heard.
  * WD3. {@link settled} waits for those under way, and for those that come meanwhile.
  */
 export class Withdrawals {
@@ -48,10 +47,9 @@ export class Withdrawals {
 
   /** Resolves to whether the webhook took the notice; false, too, when there is none. Never rejects. */
   send(withdrawal: Withdrawal): Promise<boolean> {
-    const { decisionId, wasSent = false } = withdrawal;
+    const { decisionId } = withdrawal;
     const before = this.#told.get(decisionId);
     if (before !== undefined) return before;
-    if (wasSent) return Promise.resolve(true);
     const sent = this.#send(withdrawal).then((isTaken) => {
       this.#underWay.delete(sent);
       this.#log(withdrawal, isTaken);

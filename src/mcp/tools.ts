@@ -113,6 +113,7 @@ function callable(tool: FoundTool, name: string, options: BuildOptions): ServedT
   const { description, parameters, original, inputSchema, serverName } = tool;
   return {
     serverName,
+    ...(tool.name !== name && { plainName: tool.name }),
     spec: { name, ...(description === undefined ? {} : { description }), parameters },
     execute: async (args, context) => {
       const sent = options.sanitizeSchemas ? restoreArguments(args, inputSchema) : args;

@@ -1,5 +1,6 @@
 import { argumentsDigest } from '../hitl/digest.ts';
 import type { ToolCall } from '../model.ts';
+import { gateOf } from './gate-of.ts';
 import type { ApprovalRecord, RunScope } from './run-scope.ts';
 import { parseArguments } from './parse-arguments.ts';
 
@@ -27,7 +28,7 @@ export function clearanceOf(scope: RunScope, call: ToolCall): Clearance {
   if (scope.isOwnQuestion(call.name))
     return { ok: true, args, isEdited: false, ...digestOf(record) };
   const edited = editedBy(record);
-  const { effect } = scope.agent.gate(call.name, edited ?? args);
+  const { effect } = gateOf(scope, call.name)(edited ?? args);
   if (effect === 'deny') return refused('tool call blocked: a rule forbids it');
   if (record === undefined) {
     return effect === 'allow' ? { ok: true, args, isEdited: false } : refused(NOT_APPROVED);

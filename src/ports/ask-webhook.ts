@@ -23,12 +23,13 @@ export function postApprovalPort(scopes: RunScopes, random: () => number) {
     const channel = scope.agent.approvals?.channel;
     if (channel === undefined) return failed('the agent has no webhook');
     const requestHeaders = scope.command.requestHeaders;
-    const answer = await asked(scope, record, () =>
+    if (hasExpired(scope, record)) return { kind: 'expired' };
+    const answer = await asked(scope, record, signal, () =>
       channel.ask(questionOf(scope, record), { requestHeaders, signal }),
     );
     signal.throwIfAborted();
     // A busy process may read an answer before it sees that the time is over: then that counts.
-    if (steadyNow(scope.clock) >= record.expiresAt) return await aborted(signal);
+    if (hasExpired(scope, record)) return { kind: 'expired' };
     return taken(scope, record, answer, random());
   });
 }
@@ -37,6 +38,7 @@ export function postApprovalPort(scopes: RunScopes, random: () => number) {
 async function asked(
   { log, runId }: RunScope,
   { request: { decisionId } }: ApprovalRecord,
+  signal: AbortSignal,
   ask: () => Promise<WebhookAnswer>,
 ): Promise<WebhookAnswer> {
   try {
@@ -44,17 +46,15 @@ async function asked(
     if (answer?.kind === 'decided' || answer?.kind === 'failed') return answer as WebhookAnswer;
     throw new TypeError('an approval channel answers { kind: "decided" | "failed", … }');
   } catch (error) {
+    if (signal.aborted) throw error; // The chart has left; that is how a question is cut off.
     log.warn({ run_id: runId, decision_id: decisionId, err: error }, 'An approval channel threw');
     return { kind: 'failed', message: 'the approval channel threw', retryable: false };
   }
 }
 
-/** Never resolves; rejects when the chart leaves. */
-const aborted = (signal: AbortSignal): Promise<never> =>
-  new Promise((_, reject) => {
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true });
-    if (signal.aborted) reject(signal.reason);
-  });
+/** It may have waited for its session, or its setup, for longer than it had. */
+const hasExpired = ({ clock }: RunScope, { expiresAt }: ApprovalRecord): boolean =>
+  steadyNow(clock) >= expiresAt;
 
 /**
  * Tells a webhook that nobody waits any more. Resolves to whether it took the notice, which goes on when
@@ -62,14 +62,12 @@ const aborted = (signal: AbortSignal): Promise<never> =>
  */
 export function withdrawApprovalPort(scopes: RunScopes) {
   return fromPromise<boolean, Withdrawal>(async ({ input }) => {
-    const { command, resumption, withdrawals, journal } = scopes.require(input.runId);
+    const { command, withdrawals, journal } = scopes.require(input.runId);
     const { agent, requestHeaders } = command;
     // That it is over is durable before somebody is told so: after a crash nobody waits for it again.
     await journal.flushed().catch(() => {});
     const { decisionId, reason } = input;
-    // Whoever closed it in the store while the run was parked has told the webhook.
-    const wasSent = resumption?.outcomes.has(decisionId) === true;
-    return await withdrawals.send({ agent, decisionId, reason, requestHeaders, wasSent });
+    return await withdrawals.send({ agent, decisionId, reason, requestHeaders });
   });
 }
 
@@ -119,7 +117,9 @@ function taken(
   const problem = checkDecision(subject, answer.decision);
   if (problem !== undefined) return failed(`the webhook's answer is refused: ${problem.message}`);
   if (answer.decision.approved) scope.holdToolHeaders(request.toolCallId, answer.toolHeaders ?? {});
-  return { kind: 'decided', decision: answer.decision };
+  const { reason } = answer.decision;
+  const said = reason === undefined ? {} : { reason: scope.redact(reason) };
+  return { kind: 'decided', decision: { ...answer.decision, ...said } };
 }
 
 const failed = (message: string): PostAnswer => ({

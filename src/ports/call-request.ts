@@ -6,6 +6,7 @@ import type {
 import { argumentsDigest } from '../hitl/digest.ts';
 import { readRequest, REQUEST_APPROVAL } from '../hitl/request-approval.ts';
 import type { ToolCall } from '../model.ts';
+import { gateOf } from './gate-of.ts';
 import type { RunScope } from './run-scope.ts';
 import { parseArguments } from './parse-arguments.ts';
 
@@ -50,14 +51,14 @@ export function heldBack(
   // Nobody is asked about a call that cannot run: its execution says what is wrong.
   if (args === undefined) return {};
   if (ownQuestion) return asked(scope, call, args, decisionId);
-  const verdict = scope.agent.gate(call.name, args);
+  const verdict = gateOf(scope, call.name)(args);
   if (verdict.effect === 'allow') return {};
   const { matchedPattern } = verdict;
   // Fail closed: what must be approved cannot be where nobody is asked.
   if (verdict.effect === 'deny' || scope.agent.approvals === undefined) {
     return { forbiddenBy: matchedPattern };
   }
-  const grantedBy = scope.grantedBy(call.name, matchedPattern);
+  const grantedBy = scope.grantedBy(call.name, verdict.heldBy);
   const request = approvalRequest(scope, call, {
     origin: { kind: 'config_gate', matchedPattern },
     decisionId: decisionId(),

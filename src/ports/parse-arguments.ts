@@ -1,14 +1,16 @@
-import { isTooDeep } from '../json-depth.ts';
+import { hasInfinity, isTooDeep } from '../json-depth.ts';
 
 /**
  * The arguments as an object; undefined when the model's text is not one, or is one that nests
- * deeper than what writes it again can follow. An empty text is `{}`.
+ * deeper than what writes it again can follow, or holds numbers that cannot be written again. An empty
+ * text is `{}`.
  */
 export function parseArguments(text: string): Record<string, unknown> | undefined {
   if (text.trim() === '') return {};
   try {
     const value: unknown = JSON.parse(text);
-    return isRecord(value) && !isTooDeep(value) ? value : undefined;
+    if (!isRecord(value) || isTooDeep(value) || hasInfinity(value)) return undefined;
+    return value;
   } catch {
     return undefined;
   }

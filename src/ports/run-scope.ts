@@ -217,10 +217,11 @@ export class RunScope {
   }
 
   /** The decision that approved the like of a call for the rest of the session. */
-  grantedBy(toolName: string, matchedPattern: string): string | undefined {
+  grantedBy(toolName: string, heldBy: string): string | undefined {
     const { sessionKey, command, agent } = this;
     if (agent.approvals?.allowsGrants !== true) return undefined;
-    return this.grants.find({ sessionKey, agent: command.agent, toolName, matchedPattern });
+    const agentId = command.agent;
+    return this.grants.find({ sessionKey, agent: agentId, toolName, matchedPattern: heldBy });
   }
 
   isClientTool(name: string): boolean {

@@ -283,7 +283,7 @@ export interface Grant {
   readonly sessionId: string;
   readonly agent: string;
   readonly toolName: string;
-  /** The pattern that held the approved call back: another one asks anew. */
+  /** The pattern that held the approved call back, with its rule's conditions: another one asks anew. */
   readonly matchedPattern: string;
   /** The decision that gave it. */
   readonly decisionId: string;

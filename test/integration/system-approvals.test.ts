@@ -73,8 +73,8 @@ describe('an approval', () => {
     expect(at.chat.text).toContain('Then so.');
     expect(await toldModel(at)).toBe('secretly');
     expect(callsOf(at.world)).toBe(1);
-    expect(at.chat.data('aura.approval_completed')[0]).toMatchObject({
-      outcome: { kind: 'approved', reason: 'fine' },
+    expect(at.chat.data('aura.approval_completed')[0]).toHaveProperty('outcome', {
+      kind: 'approved',
     });
   });
 

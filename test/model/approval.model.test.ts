@@ -51,6 +51,7 @@ const WEBHOOK = {
   'xstate.done.actor.postApproval': {
     approved: { output: { kind: 'decided', decision: { approved: true, by: 'webhook' } } },
     denied: { output: { kind: 'decided', decision: { approved: false, reason: 'no' } } },
+    'too late': { output: { kind: 'expired' } },
     'failed for now': failed({ retryable: true }),
     'failed for good': failed({ retryable: false }),
   },

@@ -122,10 +122,14 @@ function oracle(
   for (const { tools, when = [], effect } of of.rules) {
     const matchedPattern = tools.find((one) => GLOBS[one]?.(name));
     if (matchedPattern === undefined) continue;
-    if (when.every((one) => holds(one, effect, call))) return { effect, matchedPattern };
+    if (!when.every((one) => holds(one, effect, call))) continue;
+    if (effect !== 'approve') return { effect, matchedPattern };
+    return { effect, matchedPattern, heldBy: expect.any(String) };
   }
   const matchedPattern = of.requireApproval.find((one) => GLOBS[one]?.(name));
-  return matchedPattern === undefined ? { effect: 'allow' } : { effect: 'approve', matchedPattern };
+  return matchedPattern === undefined
+    ? { effect: 'allow' }
+    : { effect: 'approve', matchedPattern, heldBy: matchedPattern };
 }
 
 describe('approval gate: any rules and any call', () => {

@@ -13,6 +13,22 @@ async function waiting() {
 }
 
 describe('a gated tool', () => {
+  it.each(['{bad', '[1]', '{"n":1e400}'])(
+    'is asked of nobody when its arguments are %s, which nothing can be executed with',
+    async (text) => {
+      const world = new RunWorld({ tools: ['danger'], requireApproval: ['danger'] });
+      const run = await world.start();
+      world.model.turn.call('danger', text, 'a').finish('tool_calls');
+      await world.clock.settle();
+      expect(await run.types()).not.toContain('approval_requested');
+      expect(world.tools.executions).toEqual([]);
+      expect(world.model.turn.request.messages.at(-1)?.content).toContain('not a JSON object');
+      world.model.turn.say('ok').finish();
+      await run.event('finished');
+      await world.expectSound();
+    },
+  );
+
   it('runs after an explicit approval alone, and the record shows the order (TC1)', async () => {
     const { world, run, pending, id } = await waiting();
     expect(pending).toMatchObject({

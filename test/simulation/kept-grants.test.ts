@@ -1,5 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { StartRun } from '../../src/handle.ts';
+import { createMemoryStore } from '../../src/stores/memory.ts';
+import type { Store } from '../../src/stores/store.ts';
 import { Host } from '../support/recovery-host.ts';
 import { RunWorld, type RunWorldOptions, type SimulatedRun } from '../support/run-world.ts';
 
@@ -43,6 +45,61 @@ const isAsked = async (run: SimulatedRun): Promise<boolean> =>
   (await run.types()).includes('approval_pending');
 
 describe('an approval for the rest of a session', () => {
+  it('covers what its own rule holds back, and not what another rule with its pattern does', async () => {
+    const to = (value: string) => [{ pointer: '/to', op: 'eq', value } as const];
+    const world = new RunWorld({
+      tools: ['pay'],
+      requireApproval: ['pay'],
+      agent: {
+        allowSessionGrants: true,
+        approvalRules: [
+          { tools: ['pay'], when: to('friend'), effect: 'approve' },
+          { tools: ['pay'], when: to('stranger'), effect: 'approve' },
+        ],
+      },
+    });
+    const paying = async (name: string) => {
+      const run = await world.start({ sessionId: 's' });
+      world.model.turn.call('pay', { to: name }, 'call-0').finish('tool_calls');
+      await settled(world);
+      return run;
+    };
+    await grant(world, await paying('friend'));
+    await finish(world);
+    expect(await isAsked(await paying('friend'))).toBe(false);
+    await finish(world);
+    for (const name of ['stranger', 'nobody']) {
+      const run = await paying(name);
+      expect(await isAsked(run), name).toBe(true);
+      await run.cancel();
+      await settled(world);
+    }
+    await world.expectSound();
+  });
+
+  it('is kept only after the decision that gives it', async () => {
+    const written: string[] = [];
+    const store = createMemoryStore();
+    const watched: Store = new Proxy(store, {
+      get: (target, key, receiver) => {
+        const value: unknown = Reflect.get(target, key, receiver);
+        if (typeof value !== 'function') return value;
+        return (...args: unknown[]) => {
+          const text = JSON.stringify(args);
+          if (key === 'putGrant') written.push('grant');
+          if (key === 'append' && text.includes('approval_completed')) written.push('decision');
+          return Reflect.apply(value, target, args) as unknown;
+        };
+      },
+    });
+    const world = new RunWorld({ ...TOOLS, store: watched });
+    const run = await calling(world);
+    await grant(world, run);
+    expect(written).toEqual(['decision', 'grant']);
+    await finish(world);
+    await world.expectSound();
+  });
+
   it('covers the next run of the session, which says by which decision', async () => {
     const world = new RunWorld(TOOLS);
     const first = await calling(world);

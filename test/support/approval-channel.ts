@@ -48,6 +48,8 @@ export class ScriptedQuestion {
 export interface TakenNotice {
   readonly decisionId: string;
   readonly reason: string;
+  /** Each process has a channel of its own. */
+  readonly through: ScriptedChannel;
 }
 
 /** A webhook whose answers the test releases; its notices outlive the process that sends them. */
@@ -69,9 +71,9 @@ export class ScriptedChannel implements WebhookChannel {
     return await asked.answered;
   }
 
-  async withdraw(notice: TakenNotice): Promise<boolean> {
+  async withdraw(notice: Omit<TakenNotice, 'through'>): Promise<boolean> {
     if (this.isDead) return false;
-    this.#notices.push(notice);
+    this.#notices.push({ ...notice, through: this });
     if (this.#manner === 'breaks') throw new Error('the channel breaks its word');
     return this.#manner === 'taken';
   }

@@ -48,10 +48,12 @@ export function expectSeen(
   else expect(seen).toEqual({ ...done, asked, pending: open.toSorted() });
 }
 
+/** A process tells once; one that comes after it cannot know whether that was heard, and tells again. */
 const noticesOf = ({ decisionIds, notices }: ApprovalPlayer): string[][] =>
-  decisionIds.map((id) =>
-    notices.filter(({ decisionId }) => decisionId === id).map(({ reason }) => reason),
-  );
+  decisionIds.map((id) => {
+    const told = notices.filter(({ decisionId }) => decisionId === id);
+    return told.filter(({ through }) => through === told[0]?.through).map(({ reason }) => reason);
+  });
 
 /** Throws unless a world at rest is what it should be. */
 export async function expectAtRest(player: ApprovalPlayer, world: Expectation): Promise<void> {

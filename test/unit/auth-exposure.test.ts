@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { AuthConfig } from '../../src/auth.ts';
-import { exposureWarning } from '../../src/http/auth/exposure.ts';
+import { exposureWarning, exposureWarnings } from '../../src/http/auth/exposure.ts';
 import { isLoopback, plainHost } from '../../src/http/auth/loopback.ts';
 
 const auth: AuthConfig = {
@@ -75,4 +75,27 @@ describe('the warning at start', () => {
   it('is not given when keys are asked for', () => {
     expect(exposureWarning({ host: '0.0.0.0', auth }, 'http://0.0.0.0:8080')).toBeUndefined();
   });
+});
+
+describe('the warning of a header that says who decides', () => {
+  const deciderHeader = 'x-user';
+  const webhookSigning = { secret: 'rw-secret'.repeat(4), toleranceMs: 1 };
+
+  it('is given on loopback too, where nothing else is asked of who decides', () => {
+    const [warning, ...more] = exposureWarnings({ host: '127.0.0.1', deciderHeader }, 'http://x');
+    expect(warning).toContain('header x-user');
+    expect(warning).toContain('anybody can set it unless a proxy in front strips it');
+    expect(more).toEqual([]);
+  });
+
+  it('stands beside what else is open', () => {
+    expect(exposureWarnings({ host: '0.0.0.0', deciderHeader }, 'http://x')).toHaveLength(2);
+  });
+
+  it.each([{}, { deciderHeader, auth }, { deciderHeader, webhookSigning }])(
+    'is not given for %j',
+    (config) => {
+      expect(exposureWarnings({ host: '127.0.0.1', ...config }, 'http://x')).toEqual([]);
+    },
+  );
 });

@@ -175,7 +175,7 @@ describe('chat projection: aura events', () => {
       event: {
         type: 'approval_completed',
         decision_id: 'd1',
-        outcome: { kind: 'approved' },
+        outcome: { kind: 'approved', reason: 'Fine.' },
         duration_ms: 5,
         scope,
         tool_call_id: 'call_1',

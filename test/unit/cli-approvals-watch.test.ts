@@ -51,7 +51,7 @@ describe('approvals watch', () => {
     expect(out).toBe(
       `00:00:00Z ${DECISION} pending   delete_file {"path":"notes.txt"} ` +
         `(helper, run ${RUN}, conversational, waits 0ms, 1m 30s left)\n` +
-        `00:00:00Z ${DECISION} approved  delete_file (helper, run ${RUN}) by key:ops: Fine.\n`,
+        `00:00:00Z ${DECISION} approved  delete_file (helper, run ${RUN}) by key:ops, reason: Fine.\n`,
     );
     expect(err).toContain('1 waiting for an approval.\n');
   });

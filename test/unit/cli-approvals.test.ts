@@ -15,6 +15,8 @@ import {
 
 const SECRET = 'rw-secret-0123456789abcdef0123456789';
 
+const SIGNED = { decide: 'signed', edit: false, grant: false } as const;
+
 interface Typed {
   readonly columns?: number;
   readonly env?: Record<string, string>;
@@ -76,9 +78,9 @@ describe('approvals list', () => {
     ];
     const { asked, lines } = await typed(['list', '--state', 'all'], () => page(items));
     expect(asked[0]?.path).toBe('/v1/approvals');
-    expect(lines[0]).toMatch(/^APPROVAL +TOOL +STATE +ASKED +BY +ARGUMENTS/);
-    expect(lines[1]).toContain('  denied     0ms    key:ops: Too\\nrisky.  {"path"');
-    expect(lines[2]).toMatch(/ timed_out +0ms +\{"path"/);
+    expect(lines[0]).toMatch(/^APPROVAL +TOOL +STATE +ASKED +BY +REASON +ARGUMENTS/);
+    expect(lines[1]).toContain('  denied     0ms    key:ops  Too\\nrisky.  {"path"');
+    expect(lines[2]).toMatch(/ timed_out +0ms +- +- +\{"path"/);
   });
 
   it('shows the question of a server in place of arguments', async () => {
@@ -128,6 +130,35 @@ What may be done now
     expect(out).not.toContain('runwarden approvals');
   });
 
+  it('says of one that is decided no time that is left, and not that its run waits for it', async () => {
+    const item = approvalItem({ state: 'denied', parked: true });
+    const { out } = await typed(['show', DECISION], () => ok(item));
+    expect(out).not.toContain('expires');
+    expect(out).toContain(`run      ${RUN}\n`);
+    expect(out).toContain('  by      -\n  reason  -\n');
+  });
+
+  it('shows the arguments that the tool is called with, and what the session is granted', async () => {
+    const edited = { arguments: { path: 'b' }, arguments_digest: 'sha256:01' };
+    const item = approvalItem({ state: 'approved', edited, grant: 'session' });
+    const { out } = await typed(['show', DECISION], () => ok(item));
+    expect(out).toContain('arguments  {"path":"notes.txt"}\n');
+    expect(out).toContain('  arguments now  {"path":"b"}\n  digest now     sha256:01\n');
+    expect(out).toContain('  grant          for the session\n');
+  });
+
+  it('offers to decide what only a signature decides where there is a secret alone', async () => {
+    const may = { decide: 'signed', edit: true, grant: true } as const;
+    const answer = () => ok(approvalItem({ route: 'webhook', may }));
+    const { out } = await typed(['show', DECISION], answer);
+    expect(out).toContain('nothing  its webhook decides it; to decide it here by a signed');
+    expect(out).not.toContain('runwarden approvals');
+    const env = { AURA_HITL_WEBHOOK_SECRET: SECRET };
+    const signing = await typed(['show', DECISION], answer, { env });
+    expect(signing.out).toContain(`runwarden approvals approve ${DECISION} --for-session`);
+    expect(signing.out).not.toContain('its webhook decides it');
+  });
+
   it('shows the schema of an answer and asks for it', async () => {
     const schema = { type: 'object', properties: { name: { type: 'string' } } };
     const origin = { kind: 'elicitation', server: 'crm', message: 'Who?', schema } as const;
@@ -149,7 +180,7 @@ What may be done now
     const { code, err } = await typed(['show', DECISION], answer);
     expect({ code, err }).toEqual({
       code: 3,
-      err: 'error: No approval. (not_found) See the approvals by "runwarden approvals list --state all".\n',
+      err: 'error: No approval. (not_found) Approvals leave the inbox when their run has ended: "runwarden explain RUN_ID" tells then what became of them, and "runwarden runs watch RUN_ID" prints each entry.\n',
     });
   });
 });
@@ -220,7 +251,7 @@ describe('approvals approve and deny', () => {
     [401, 'unauthorized', signature, {}, 6, 'Set AURA_HITL_WEBHOOK_SECRET to the secret of'],
     [401, 'unauthorized', signature, signed, 6, 'that AURA_HITL_WEBHOOK_SECRET is the secret'],
     [401, 'unauthorized', 'This needs a valid API key', {}, 6, 'Give a key by --api-key-file'],
-    [404, 'not_found', 'no pending', {}, 3, 'One of the route "webhook" is decided by a signed'],
+    [404, 'not_found', 'no pending', {}, 3, 'It is decided or expired;'],
     [404, 'not_found', 'no pending', signed, 3, 'It is decided or expired;'],
     [409, 'run_elsewhere', 'Elsewhere.', {}, 4, 'Decide at the server that has the run'],
     [422, 'edits_not_allowed', 'No.', {}, 1, 'Leave out --arguments, or allow edits'],
@@ -235,5 +266,52 @@ describe('approvals approve and deny', () => {
     expect(result.err).toContain(`error: ${message} (${code}) `);
     expect(result.err).toContain(remedy);
     expect(result.err).not.toContain(SECRET);
+  });
+
+  it.each<[string, () => Response, string, boolean]>([
+    [
+      'waits for its webhook',
+      () => ok(approvalItem({ may: SIGNED })),
+      'Its webhook decides',
+      false,
+    ],
+    ['waits for anyone', () => ok(approvalItem()), 'It is decided or expired', false],
+    [
+      'was decided by its webhook',
+      () => ok(approvalItem({ may: SIGNED, state: 'denied' })),
+      'It is decided or expired',
+      false,
+    ],
+    ['is nowhere', () => refusal(404, { message: 'No.' }), 'It is decided or expired', false],
+    ['may not be read', () => refusal(403, { message: 'No.' }), 'It is decided or expired', true],
+  ])('looks why one is not to be decided: it %s', async (_how, seen, hint, isUnsure) => {
+    const answer: Answering = ({ method }) =>
+      method === 'GET' ? seen() : refusal(404, { message: 'No pending.', code: 'not_found' });
+    const { code, err, asked } = await typed(['deny', DECISION], answer);
+    expect(code).toBe(3);
+    expect(asked[1]).toMatchObject({ method: 'GET', path: `/v1/approvals/${DECISION}` });
+    expect(err).toContain(`error: No pending. (not_found) ${hint}`);
+    expect(err.includes('One of the route "webhook"')).toBe(isUnsure);
+  });
+
+  it.each([
+    [['--content', 'x'], `--content is no JSON object; one looks like '{"name":"Ann"}'.`],
+    [
+      ['--arguments', '[]'],
+      `--arguments is no JSON object; one looks like '{"path":"notes.txt"}'.`,
+    ],
+    [['--arguments', '{}', '--for-session'], 'Give --arguments or --for-session, not both:'],
+  ])('refuses %j before it asks the server', async (options, message) => {
+    const { code, asked, err } = await typed(['approve', DECISION, ...options], noContent);
+    expect({ code, asked }).toEqual({ code: 2, asked: [] });
+    expect(err).toContain(message);
+  });
+
+  it('says in its help what the session is granted', async () => {
+    const { out } = await typed(['approve', '--help'], noContent);
+    expect(out.replace(/\s+/g, ' ')).toContain(
+      'later calls of this tool by this agent in this session that the same rule or pattern ' +
+        'holds back, with any arguments',
+    );
   });
 });

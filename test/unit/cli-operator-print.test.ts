@@ -97,11 +97,14 @@ describe('event', () => {
       tool_call_id: 'c1',
       outcome: { kind: 'approved' },
     };
-    expect(eventText(decided)).toBe('d1 for c1: approved');
+    expect(eventText(decided)).toBe('d1 for c1: approved by -');
   });
 
   it.each<[object, string]>([
-    [{ outcome: { kind: 'denied', reason: 'No.' }, decided_by: 'ann' }, 'denied by ann, No.'],
+    [
+      { outcome: { kind: 'denied', reason: 'No.' }, decided_by: 'ann' },
+      'denied by ann, reason: No.',
+    ],
     [{ outcome: { kind: 'approved' }, granted_by: 'd0' }, 'approved as d0 was'],
     [
       { outcome: { kind: 'approved' }, decided_by: 'ann', grant: 'session' },
@@ -109,13 +112,13 @@ describe('event', () => {
     ],
     [
       { outcome: { kind: 'approved' }, edited: { arguments: { a: 1 } } },
-      'approved, arguments now {"a":1}',
+      'approved by -, arguments now {"a":1}',
     ],
     [
       { outcome: { kind: 'cancelled', reason: 'deadline', which: 'total' } },
-      'cancelled, deadline, total',
+      'cancelled, reason: deadline, total',
     ],
-    [{ outcome: { kind: 'errored', message: 'status 500' } }, 'errored, status 500'],
+    [{ outcome: { kind: 'errored', message: 'status 500' } }, 'errored, reason: status 500'],
   ])('of a decision says %j as "%s"', (fields, shown) => {
     const event = { type: 'approval_completed', decision_id: 'd1', tool_call_id: 'c1', ...fields };
     expect(eventText(event)).toBe(`d1 for c1: ${shown}`);

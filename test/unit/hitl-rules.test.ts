@@ -31,7 +31,7 @@ describe('approval rules', () => {
     const rules = [{ tools: ['read_*'], when: [], effect: 'allow' }] as const;
     const gate = createGate({ rules, requireApproval: ['*'] });
     expect(gate('read_file', {})).toEqual({ effect: 'allow', matchedPattern: 'read_*' });
-    expect(gate('write_file', {})).toEqual({ effect: 'approve', matchedPattern: '*' });
+    expect(gate('write_file', {})).toMatchObject({ effect: 'approve', matchedPattern: '*' });
   });
 
   it('are taken in their order, whatever their effects', () => {
@@ -39,7 +39,7 @@ describe('approval rules', () => {
     for (const first of EFFECTS) {
       for (const second of EFFECTS) {
         const gate = createGate({ rules: [rule(first), rule(second)], requireApproval: [] });
-        expect(gate('a', {})).toEqual({ effect: first, matchedPattern: '*' });
+        expect(gate('a', {})).toMatchObject({ effect: first, matchedPattern: '*' });
       }
     }
   });
@@ -152,5 +152,22 @@ describe('approval rules from callers without types', () => {
   it('without conditions hold for each call of their tools', () => {
     const gate = createGate({ rules: [{ tools: ['t'], effect: 'deny' }], requireApproval: [] });
     expect(gate('t', { any: 1 })).toEqual({ effect: 'deny', matchedPattern: 't' });
+  });
+
+  it('tell two rules with one pattern apart by what they hold back', () => {
+    const when = (value: string) => [{ pointer: '/to', op: 'eq', value } as const];
+    const gate = createGate({
+      rules: [
+        { tools: ['pay_*'], when: when('friend'), effect: 'approve' },
+        { tools: ['pay_*'], when: when('stranger'), effect: 'approve' },
+      ],
+      requireApproval: ['pay_*'],
+    });
+    const heldBy = (to: string) => {
+      const verdict = gate('pay_now', { to });
+      return verdict.effect === 'approve' ? verdict.heldBy : undefined;
+    };
+    expect(new Set([heldBy('friend'), heldBy('stranger'), heldBy('nobody')]).size).toBe(3);
+    expect(heldBy('friend')).toBe(heldBy('friend'));
   });
 });

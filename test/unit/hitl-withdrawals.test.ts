@@ -111,18 +111,6 @@ describe('notices to webhooks', () => {
     expect(told).toHaveLength(2);
   });
 
-  it('sends none that was sent before, and knows what became of it if it did that itself', async () => {
-    const { withdrawals, told } = world();
-    expect(await withdrawals.send({ ...ONE, wasSent: true })).toBe(true);
-    expect(told).toEqual([]);
-    const sent = withdrawals.send(ONE);
-    told[0]?.answer.resolve(false);
-    await sent;
-
-    expect(await withdrawals.send({ ...ONE, wasSent: true })).toBe(false);
-    expect(told).toHaveLength(1);
-  });
-
   it('is settled when none is under way, those that came meanwhile included', async () => {
     const { withdrawals, told } = world();
     await withdrawals.settled();

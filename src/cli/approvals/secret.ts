@@ -9,7 +9,8 @@ export const SECRET = 'AURA_HITL_WEBHOOK_SECRET';
 const SECRET_BYTES_MIN = 32;
 
 /** Whether a decision from here would be signed. */
-export const isSecretSet = ({ io }: OperatorCall): boolean => variable(io.env, SECRET) !== undefined;
+export const isSecretSet = ({ io }: OperatorCall): boolean =>
+  variable(io.env, SECRET) !== undefined;
 
 /**
  * The secret that signs decisions. Only the real environment counts, as for the key. Throws wrong

@@ -1,5 +1,5 @@
 import type { Decision } from '../../../machines/vocabulary.ts';
-import { isTooDeep, JSON_DEPTH_MAX } from '../../json-depth.ts';
+import { hasInfinity, isTooDeep, JSON_DEPTH_MAX } from '../../json-depth.ts';
 import type { WebhookQuestion } from '../channel.ts';
 import { QUOTED_CHARS_MAX, REASON_BYTES_MAX } from './limits.ts';
 
@@ -48,6 +48,7 @@ function problemOf(value: JsonObject, rules: AnswerRules): string | undefined {
   if (unknown !== undefined) return `has the unknown key ${quoted(unknown)}`;
   if (typeof value['approved'] !== 'boolean') return 'needs "approved", which is true or false';
   if (isTooDeep(value)) return `nests deeper than ${JSON_DEPTH_MAX} levels`;
+  if (hasInfinity(value)) return 'holds a number that is too large';
   return [...KEYS]
     .filter(([key]) => isPresent(value[key]))
     .map(([key, check]) => check(value[key], rules))

@@ -2,7 +2,7 @@ import type { RouterContext } from '@koa/router';
 import type Koa from 'koa';
 import { z } from 'zod';
 import type { DecisionCommand } from '../../approval-item.ts';
-import { isTooDeep, JSON_DEPTH_MAX } from '../../json-depth.ts';
+import { hasInfinity, isTooDeep, JSON_DEPTH_MAX } from '../../json-depth.ts';
 import { signedDecisionOf } from '../auth/decision-signature.ts';
 import { handleOf } from '../caller.ts';
 import { deciderOf } from '../decider.ts';
@@ -14,7 +14,10 @@ import { decisionIdOf } from './approvals.ts';
 
 const json = z
   .record(z.string(), z.unknown())
-  .refine((value) => !isTooDeep(value), { error: `nests deeper than ${JSON_DEPTH_MAX} levels` });
+  .refine((value) => !isTooDeep(value), { error: `nests deeper than ${JSON_DEPTH_MAX} levels` })
+  .refine((value) => isTooDeep(value) || !hasInfinity(value), {
+    error: 'holds a number that is too large',
+  });
 
 const body = z.strictObject({
   approved: z.boolean(),
