@@ -51,6 +51,7 @@ const FOREIGN: readonly {
     route: 'GET /v1/sessions/:id/events',
     path: ({ sessionId }) => `/v1/sessions/${sessionId}/events`,
   },
+  { route: 'GET /v1/approvals/:decision_id', path: ({ id }) => `/v1/approvals/${id}` },
   {
     route: 'POST /v1/approvals/:decision_id',
     path: ({ id }) => `/v1/approvals/${id}`,
