@@ -52,6 +52,22 @@ describe('a gated tool', () => {
     await world.expectSound();
   });
 
+  it('keeps a secret of the caller out of the reason, for the journal and the model', async () => {
+    const world = new RunWorld({ tools: ['danger'], requireApproval: ['danger'] });
+    const run = await world.start({ requestHeaders: { authorization: 'Bearer abcdef-123456' } });
+    world.model.turn.call('danger', {}, 'a').finish('tool_calls');
+    await world.clock.settle();
+    const { decision_id: id } = await run.event('approval_pending');
+    await world.supervisor.decide(id, { approved: false, reason: 'it says abcdef-123456' });
+    await world.clock.settle();
+    const { outcome } = await run.event('approval_completed');
+    expect(outcome).toEqual({ kind: 'denied', reason: 'it says [redacted]' });
+    expect(world.model.turn.request.messages.at(-1)?.content).toContain('it says [redacted]');
+    world.model.turn.say('ok').finish();
+    await run.event('finished');
+    await world.expectSound();
+  });
+
   it('does not run after a denial, and the model reads why', async () => {
     const { world, run, id } = await waiting();
     await world.supervisor.decide(id, { approved: false, reason: 'not today' });
