@@ -18,8 +18,6 @@ export type ApprovalEvent =
 
 export type ApprovalEmitted =
   | { type: 'approval.requested'; request: ApprovalRequest }
-  /** A run that goes on with a parked one asks what that one had asked. */
-  | { type: 'approval.reopened'; request: ApprovalRequest }
   | { type: 'approval.pending'; request: ApprovalRequest }
   | { type: 'approval.reminded'; request: ApprovalRequest }
   | { type: 'approval.retrying'; request: ApprovalRequest; message: string }
@@ -98,8 +96,6 @@ const approvalSetup = setup({
     wasDenied: ({ context }) => context.request.decided?.kind === 'denied',
     hasExpired: ({ context }) => context.request.decided?.kind === 'timed_out',
     isGranted: ({ context }) => context.request.grantedBy !== undefined,
-    /** Of a run that goes on with a parked one the question has been told before. */
-    isReopened: ({ context }) => context.request.remainingMs !== undefined,
     isWebhook: ({ context }) => context.request.route === 'webhook',
     isBackingOff: ({ context }) => context.failure !== null,
     /** What a webhook is asked for is not for others to decide. */
@@ -118,14 +114,14 @@ const approvalSetup = setup({
       params.answer.kind === 'failed' && params.answer.retryable,
   },
   delays: {
-    expiry: ({ context: { request } }) => request.remainingMs ?? request.timeoutMs,
+    expiry: ({ context: { request } }) => request.timeoutMs,
     reminder: ({ context: { request } }) =>
       request.reminderMs === 0 ? Number.POSITIVE_INFINITY : request.reminderMs,
     backoff: ({ context }) => context.backoffMs,
   },
 });
 
-type Told = 'approval.pending' | 'approval.reminded' | 'approval.reopened' | 'approval.requested';
+type Told = 'approval.pending' | 'approval.reminded' | 'approval.requested';
 
 const tell = (type: Told) =>
   approvalSetup.emit(({ context }) => ({ type, request: context.request }));
@@ -199,8 +195,7 @@ const posting = approvalSetup.createStateConfig({
  * AP2. Fail closed: only an explicit approval of this decision id ends in `approved`.
  * AP3. `approval.requested` is told before anything else, and `approval.completed` exactly once.
  * AP4. It always ends: the expiry is armed from the first moment, whatever the route does meanwhile.
- * AP5. One that was decided while its run was parked asks nobody again and ends as it was decided; one
- *      that was not is asked again for what is left of its time, and not told as requested twice.
+ * AP5. One that was decided while its run was parked asks nobody again and ends as it was decided.
  * AP6. One that an earlier decision of the session covers asks nobody and says which decision that was.
  * AP7. What a webhook is asked for is decided by its answer, or by a decision that carries its signature.
  *      At most one question is under way; a failed one is repeated only when that may help, and at the
@@ -229,7 +224,6 @@ export const approvalMachine = approvalSetup.createMachine({
           target: 'approved',
           actions: [tell('approval.requested'), 'keepGranted'],
         },
-        { guard: 'isReopened', target: 'open', actions: [tell('approval.reopened')] },
         { target: 'open', actions: [tell('approval.requested')] },
       ],
     },

@@ -96,8 +96,6 @@ export interface ApprovalRequest {
   readonly argumentsDigest: string;
   /** It was asked for by a run that parked, and decided while nobody had the run in memory. */
   readonly decided?: ApprovalOutcome;
-  /** It was asked for by a run that parked, and is asked again for what is left of its time. */
-  readonly remainingMs?: number;
   /** The approver of that decision has approved the like of it for the whole session. */
   readonly grantedBy?: string;
 }

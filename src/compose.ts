@@ -4,7 +4,9 @@ import type { Agent } from './agent.ts';
 import type { Clock } from './clock.ts';
 import { packageVersion } from './config/version.ts';
 import type { Ids } from './ids.ts';
+import { InvariantWatch } from './invariant-watch.ts';
 import { createJournal, type Journal } from './journal/journal.ts';
+import type { StoredEntry } from './journal/reader.ts';
 import {
   ABANDON_MS,
   ABORT_MS,
@@ -42,6 +44,8 @@ export interface ComposeOptions {
   readonly recover: 'fail' | 'resume';
   readonly park: ParkPolicy;
   readonly retention: RetentionLimits;
+  /** Whether each run's journal is checked while it is written. */
+  readonly checkInvariants: boolean;
   /** The grace of a shutdown; 0 is none. */
   readonly graceMs: number;
   /** Builds the agents on the pool of MCP connections. Called once. */
@@ -51,12 +55,16 @@ export interface ComposeOptions {
   readonly redact?: Redact;
   /** Each phase of a shutdown, as it is entered. */
   readonly onShutdown?: (fact: ShutdownEmitted) => void;
+  /** From 0 to 1; spreads attempts that many runs would make at once. `Math.random` without it. */
+  readonly random?: () => number;
+  /** Is given the actor system, before anything lives in it. */
+  readonly onSystem?: (system: Pick<SupervisorSystem, 'population'>) => void;
 }
 
 /** Puts journal, actor system and agents together. Nothing is connected and no run lives yet. */
 export function compose(options: ComposeOptions): Supervisor {
   const { clock, ids, log, runsMax, defaultAgent } = options;
-  const ownerId = randomUUID();
+  const ownerId = ids.owner?.() ?? randomUUID();
   const store = new WatchedStore(options.store, {
     onRefused: (err) => log.error({ err }, 'The store refuses writes'),
     onTaken: () => {
@@ -76,7 +84,11 @@ export function compose(options: ComposeOptions): Supervisor {
       expiry.look();
     },
   });
-  const journal = createJournal({ store, clock, ownerId, log });
+  const onStored = (entries: readonly StoredEntry[]) => invariants?.heard(entries);
+  const journal = createJournal({
+    ...{ store, clock, ownerId, log },
+    ...(options.checkInvariants && { onStored }),
+  });
   const ports = createMcpPorts({
     clock,
     log,
@@ -96,7 +108,7 @@ export function compose(options: ComposeOptions): Supervisor {
     clock,
     ids,
     log,
-    random: Math.random,
+    random: options.random ?? Math.random,
     runsMax,
     queueMax: QUEUE_MAX,
     shutdown: {
@@ -110,11 +122,12 @@ export function compose(options: ComposeOptions): Supervisor {
     onShutdown: options.onShutdown ?? (() => {}),
     onUnsettled: (runId) => recovery.add(runId),
   });
+  options.onSystem?.(system);
   const letGo = async () => {
     others.stop();
     recovery.stop();
     expiry.stop();
-    await retention.stop();
+    await Promise.all([retention.stop(), invariants?.stop()]);
     await Promise.all([withdrawals.settled(), flush({ system, journal, store, clock })]);
   };
   const agents = options.agents({ connections: system.connections, ports });
@@ -150,10 +163,16 @@ export function compose(options: ComposeOptions): Supervisor {
     clock,
     log,
     bringBack: (run) => recovery.bringBack(run),
-    withdrawals,
     onClosed: ({ decisionId, sessionId }) =>
       system.desk.changed({ decisionId, tenant: tenantOfKey(sessionId) }),
   });
+  const invariants = options.checkInvariants
+    ? new InvariantWatch({
+        journal,
+        log,
+        quarantine: (run, failure) => supervisor.quarantine(run, failure),
+      })
+    : undefined;
   const retention: Retention = startRetention({
     store,
     trim: (key, through) => journal.trim(key, through),

@@ -2,7 +2,7 @@ import type { RunLimits } from '../machines/vocabulary.ts';
 import type { Tool, ToolSource } from './tool.ts';
 import type { Agent } from './agent.ts';
 import { systemClock } from './clock.ts';
-import { compose } from './compose.ts';
+import { compose, type ComposeOptions } from './compose.ts';
 import { DEFAULTS } from './config/defaults.ts';
 import type { SupervisorHandle } from './handle.ts';
 import { createGate } from './hitl/gate.ts';
@@ -23,6 +23,14 @@ import {
  * `invalid_config` that names every option which makes no sense.
  */
 export function createSupervisor(options: SupervisorOptions): SupervisorHandle {
+  return superviseWith(options, {});
+}
+
+/** What a server, or a simulation of one, puts in the place of what the process brings by itself. */
+export type Seams = Pick<ComposeOptions, 'onShutdown' | 'random' | 'onSystem'>;
+
+/** The same as {@link createSupervisor}, for whoever stands around the supervisor. */
+export function superviseWith(options: SupervisorOptions, seams: Seams): SupervisorHandle {
   checkOptions(options);
   const clock = options.clock ?? systemClock;
   return compose({
@@ -37,9 +45,11 @@ export function createSupervisor(options: SupervisorOptions): SupervisorHandle {
       resumeConcurrency: options.resumeConcurrency ?? DEFAULTS.resumeConcurrency,
     },
     retention: { ...KEEP_ALL, ...options.retention },
+    checkInvariants: options.checkInvariants ?? false,
     mcpConnectMs: DEFAULTS.mcpConnectSecs * 1_000,
     graceMs: options.graceMs ?? DEFAULTS.shutdownTimeoutSecs * 1_000,
     agents: () => options.agents.map((agent) => toAgent(agent, clock.now())),
+    ...seams,
   });
 }
 

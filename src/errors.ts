@@ -85,11 +85,11 @@ export class RunStateError extends SupervisorError {
 /**
  * The approval does not allow what the decision asks for; it stays as it is. The code says why:
  * `edits_not_allowed`, `grants_not_allowed`, `content_not_allowed`, `invalid_content`,
- * `arguments_forbidden`.
+ * `arguments_forbidden`, `invalid_arguments`.
  */
 export class DecisionRefusedError extends SupervisorError {
   override readonly name = 'DecisionRefusedError';
-  /** The field of the decision that is wrong: `arguments`, `grant` or `content`. */
+  /** The field of the decision that is wrong: `arguments`, `arguments.path`, `grant` or `content`. */
   readonly field: string;
 
   constructor(code: string, message: string, field: string) {

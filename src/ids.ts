@@ -15,6 +15,8 @@ export interface Ids {
   request(): string;
   /** `obs_` and 32 hex digits. */
   observer(): string;
+  /** What a process is known by to the store; a UUID without it. Unique among all that share a store. */
+  owner?(): string;
 }
 
 const hex = (): string => randomUUID().replaceAll('-', '');

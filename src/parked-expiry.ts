@@ -1,6 +1,5 @@
 import type { ApprovalOutcome } from '../machines/vocabulary.ts';
 import type { Clock, TimerHandle } from './clock.ts';
-import type { Withdrawals } from './hitl/withdrawals.ts';
 import type { Journal } from './journal/journal.ts';
 import type { Log } from './log.ts';
 import type { ParkedApproval } from './ports/park-run.ts';
@@ -24,7 +23,6 @@ export interface ParkedExpiryDeps {
   readonly log: Pick<Log, 'warn'>;
   /** Resumes a parked run, a few at a time. */
   readonly bringBack: (run: StoredRun) => void;
-  readonly withdrawals: Pick<Withdrawals, 'send'>;
   /** This process has closed an approval; the store tells how. Must not throw. */
   readonly onClosed: (approval: StoredApproval) => void;
 }
@@ -41,11 +39,9 @@ export interface ParkedExpiry {
  * process was there, and each of the others when its time comes. Never throws.
  *
  * PE1. Of several processes on one store one closes an approval; the others find it closed.
- * PE2. Whoever closes one that a webhook was asked for tells the webhook, also when its run was parked
- *      by hand.
- * PE3. A run comes back when its last approval is closed, unless it was parked by hand. If the process
+ * PE2. A run comes back when its last approval is closed, unless it was parked by hand. If the process
  *      ends before that, the next start brings it back, as it does when the last one was decided.
- * PE4. One timer waits, for what expires first, or to try again what the store refused.
+ * PE3. One timer waits, for what expires first, or to try again what the store refused.
  */
 export function startParkedExpiry(deps: ParkedExpiryDeps): ParkedExpiry {
   const watch = new ExpiryWatch(deps);
@@ -118,40 +114,32 @@ class ExpiryWatch implements ParkedExpiry {
       const first = await journal.index.listExpiring(PAGE_APPROVALS);
       const now = clock.now();
       const expired = first.filter(({ expiresAt }) => expiresAt <= now);
-      const notices = await this.#closeAll(expired, now);
+      await this.#closeAll(expired, now);
       if (expired.length < PAGE_APPROVALS) return first[expired.length]?.expiresAt;
-      // No more webhooks are told at a time than a page has.
-      await Promise.all(notices);
       await pause();
     }
     return 0;
   }
 
-  /** Answers the notices that are under way. */
-  async #closeAll(expired: readonly StoredApproval[], now: number): Promise<Promise<boolean>[]> {
-    const { onClosed, withdrawals } = this.#deps;
-    const notices: Promise<boolean>[] = [];
+  async #closeAll(expired: readonly StoredApproval[], now: number): Promise<void> {
     const runIds = new Set<string>();
     try {
       for (const approval of expired) {
         if (this.#stopped || !(await this.#close(approval, now))) continue;
         runIds.add(approval.runId);
-        onClosed(approval);
-        const { agent, route } = shown(approval);
-        if (route !== 'webhook') continue;
-        const { decisionId } = approval;
-        notices.push(withdrawals.send({ agent, decisionId, reason: 'timed_out' }));
+        this.#deps.onClosed(approval);
       }
     } finally {
       // Those that were closed are not found again, whatever became of the others.
       for (const runId of runIds) await this.#bringBack(runId, now);
     }
-    return notices;
   }
 
   #close(approval: StoredApproval, now: number): Promise<boolean> {
     const { decisionId, expiresAt } = approval;
-    const waitedMs = expiresAt - shown(approval).requestedAt;
+    // It was written by the run that parked.
+    const { requestedAt } = JSON.parse(approval.record) as ParkedApproval;
+    const waitedMs = expiresAt - requestedAt;
     const outcome: ApprovalOutcome = { kind: 'timed_out', waitedMs };
     return this.#deps.journal.index.expireApproval(decisionId, JSON.stringify(outcome), now);
   }
@@ -168,9 +156,6 @@ class ExpiryWatch implements ParkedExpiry {
     }
   }
 }
-
-/** It was written by the run that parked. */
-const shown = ({ record }: StoredApproval): ParkedApproval => JSON.parse(record) as ParkedApproval;
 
 const NOT_CLOSED = 'Approvals of parked runs that expired could not be closed; that is tried again';
 

@@ -1,7 +1,6 @@
 import type { Clock } from './clock.ts';
 import type { RunRecord } from './handle.ts';
 import type { Journal } from './journal/journal.ts';
-import { routeOf } from './ports/park-run.ts';
 import type { StoredApproval, StoredRun } from './stores/store.ts';
 
 const PAGE_RUNS = 200;
@@ -18,8 +17,7 @@ export interface ParkedRunsDeps {
 
 /**
  * The parked runs that are to come back without being asked for, newest first. Those parked by hand
- * and those that wait for a person are passed over; a webhook is asked again, so it keeps no run from
- * coming back. Rejects as the journal does.
+ * and those that wait for a person are passed over. Rejects as the journal does.
  */
 export async function* parkedRuns(deps: ParkedRunsDeps): AsyncGenerator<StoredRun> {
   let before: string | undefined;
@@ -43,9 +41,9 @@ export async function comesBack(
   const approvals = await journal.index.listApprovals({ runId, limit: APPROVALS_MAX });
   const now = clock.now();
   const open = approvals.filter((approval) => isOpen(approval, now));
-  if (open.some(({ record }) => routeOf(record) === 'conversational')) return false;
+  if (open.length > 0) return false;
   // The last one was decided, or has expired, and the process ended before the run could go on.
-  const isOver = approvals.length > 0 && open.length === 0;
+  const isOver = approvals.length > 0;
   return isOver || park.resumeOnStart || (recover === 'resume' && wasLost(record));
 }
 

@@ -9,7 +9,7 @@ import { secretsOf } from './config/redact.ts';
 import { createApp } from './http/app.ts';
 import { exposureWarnings } from './http/auth/exposure.ts';
 import { createChatRoutes } from './http/chat/routes.ts';
-import { type HttpServer, listen } from './http/server.ts';
+import { type HttpDoors, type HttpServer, listen } from './http/server.ts';
 import { SsePool } from './http/sse-pool.ts';
 import { httpConfigOf } from './http-config.ts';
 import { type Ids, randomIds } from './ids.ts';
@@ -67,6 +67,7 @@ export async function startServer(config: Config, deps: ServerDeps = {}): Promis
     recover: config.crash.recover,
     park: config.park,
     retention: config.journal,
+    checkInvariants: config.journal.checkInvariants,
     mcpConnectMs: config.timeouts.mcpConnectMs,
     graceMs: shutdownTimeoutMs,
     agents: (mcp) => buildAgents({ ...mcp, config, clock, log, redact }),
@@ -109,10 +110,10 @@ async function listenOrClose(
 }
 
 /** The HTTP server follows the phases of a shutdown, and the log tells of them. */
-class Doors {
+export class Doors {
   readonly #log: Log;
   readonly #clock: Clock;
-  #http: HttpServer | undefined;
+  #http: HttpDoors | undefined;
   #drained = false;
   #cut: TimerHandle | undefined;
 
@@ -121,7 +122,7 @@ class Doors {
     this.#clock = clock;
   }
 
-  open(http: HttpServer): void {
+  open(http: HttpDoors): void {
     this.#http = http;
   }
 

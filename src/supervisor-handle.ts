@@ -1,3 +1,4 @@
+import type { Failure } from '../machines/vocabulary.ts';
 import type { ShutdownOutput } from '../machines/shutdown.machine.ts';
 import type { Agent } from './agent.ts';
 import type { Clock } from './clock.ts';
@@ -10,7 +11,7 @@ import { hasTag, recordOf } from './commands/records.ts';
 import { resumeRun } from './commands/resume.ts';
 import { startRun } from './commands/start.ts';
 import { watchApprovals } from './commands/watch-approvals.ts';
-import { cancelRun, parkRun } from './commands/stop.ts';
+import { cancelRun, parkRun, quarantineRun } from './commands/stop.ts';
 import { AgentNotFoundError } from './errors.ts';
 import type {
   ApprovalFilter,
@@ -43,7 +44,8 @@ import type {
 } from './handle.ts';
 import type { JournalReader } from './journal/reader.ts';
 import type { RunScope } from './ports/run-scope.ts';
-import { sessionKey } from './session-key.ts';
+import { sessionKey, tenantOfKey } from './session-key.ts';
+import type { StoredRun } from './stores/store.ts';
 import { reasonOf, type WatchedStore } from './stores/watched-store.ts';
 
 interface CancelOptions {
@@ -228,6 +230,12 @@ export class Supervisor implements SupervisorHandle {
     const resumed = await resumeRun(context, runId, { onBusy: 'enqueue' });
     const scope = resumed && context.system.scopes.get(resumed.runId);
     return { over: scope?.over ?? Promise.resolve() };
+  }
+
+  /** As {@link quarantineRun}, of whatever tenant. */
+  async quarantine({ runId, sessionId }: StoredRun, failure: Failure): Promise<void> {
+    const tenant = { ...NO_TENANT, tenant: tenantOfKey(sessionId) };
+    await quarantineRun({ ...this.#context, tenant }, runId, failure);
   }
 
   #mine(runId: string): RunScope | undefined {

@@ -87,6 +87,8 @@ export interface SupervisorOptions {
   readonly resumeOnStart?: boolean;
   /** How many at a time; 4 when left out. */
   readonly resumeConcurrency?: number;
+  /** Checks the journal of each run as it is written, and stops a run that breaks an invariant. */
+  readonly checkInvariants?: boolean;
   /** What the store lets go of; nothing when left out. */
   readonly retention?: Partial<RetentionLimits>;
 }
@@ -148,6 +150,7 @@ const OPTIONS: Table<keyof SupervisorOptions, FieldCheck> = {
   graceMs: optional(duration(ZERO_SAYS.shutdownTimeoutMs)),
   recover: optional(oneOf('fail', 'resume')),
   resumeOnStart: optional(toggle),
+  checkInvariants: optional(toggle),
   resumeConcurrency: optional(count(RESUME_CONCURRENCY)),
   retention: (name, limits) => tableProblems(name, limits, { checks: RETENTION, what: 'limit' }),
   store: asItIs,

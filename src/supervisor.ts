@@ -146,6 +146,13 @@ export class SupervisorSystem {
     while (this.#abandoning.size > 0) await Promise.all(this.#abandoning);
   }
 
+  /** How many actors are in each pool. */
+  get population(): Readonly<Record<'runs' | 'sessions' | 'mcpServers', number>> {
+    const count = (id: 'runs' | 'sessions' | 'mcpServers'): number =>
+      this.#child(id)?.getSnapshot().actors.size ?? 0;
+    return { runs: count('runs'), sessions: count('sessions'), mcpServers: count('mcpServers') };
+  }
+
   /** The run's chart while it lives. */
   run(runId: string): AnyActorRef | undefined {
     return this.#child('runs')?.getSnapshot().actors.get(runId);

@@ -66,6 +66,11 @@ export interface Tool {
   /** The name it would have if another tool had not taken it; rules hold it back by both. */
   readonly plainName?: string;
   /**
+   * The JSON Schema that its executor holds arguments to, where the model is told of another. A null in
+   * the place of an optional property is taken for an absent one.
+   */
+  readonly inputSchema?: Readonly<Record<string, unknown>>;
+  /**
    * Executes the call once. Resolves with the result, an error result included; rejects only when
    * it was aborted or could not be executed at all. Settles after the work has really ended.
    */

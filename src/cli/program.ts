@@ -1,9 +1,10 @@
 import { Command, CommanderError } from 'commander';
 import { packageVersion } from '../config/version.ts';
 import { EXIT } from './client/exit-codes.ts';
+import { addConformanceCommand } from './conformance-command.ts';
 import { addConfigOptions, type CliFlags, CONFIG_NOTE, flagsOf } from './flags.ts';
 import type { CliIo } from './io.ts';
-import { addOperatorCommands } from './operators.ts';
+import { addOperatorCommands, type PerformOperator } from './operators.ts';
 
 type Action = (flags: CliFlags, io: CliIo) => Promise<number>;
 
@@ -13,10 +14,12 @@ export async function runCli(argv: readonly string[], io: CliIo): Promise<number
   const program = createProgram(io, async (action, flags) => {
     exitCode = await action(flags, io);
   });
-  addOperatorCommands(program, async (load, typed) => {
+  const perform: PerformOperator = async (load, typed) => {
     const [{ runOperator }, action] = await Promise.all([import('./operator.ts'), load()]);
     exitCode = await runOperator(action, typed, io);
-  });
+  };
+  addOperatorCommands(program, perform);
+  addConformanceCommand(program, perform);
   try {
     await program.parseAsync([...argv], { from: 'user' });
     return exitCode;

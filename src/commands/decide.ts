@@ -1,7 +1,9 @@
 import type { ApprovalOutcome } from '../../machines/vocabulary.ts';
 import type { DecisionAnswer, DecisionCommand } from '../approval-item.ts';
-import { checkDecision } from '../hitl/check-decision.ts';
+import { DecisionRefusedError } from '../errors.ts';
+import { checkDecision, type DecisionSubject } from '../hitl/check-decision.ts';
 import { isSameDecision } from '../hitl/same-decision.ts';
+import { decidedIn, type EndedOutcome, shownIn } from '../ports/ended-approval.ts';
 import type { ParkedApproval } from '../ports/park-run.ts';
 import { tenantOfKey } from '../session-key.ts';
 import type { StoredApproval } from '../stores/store.ts';
@@ -44,23 +46,23 @@ async function decideParked(
 ): Promise<DecisionAnswer> {
   const { journal, clock, system } = context;
   const known = await journal.index.getApproval(decisionId);
-  if (known === undefined || !isHis(context, known, decision)) return 'unknown';
+  if (known === undefined) return await repeatedEnded(context, decisionId, decision);
+  if (!isHis(context, known, decision)) return 'unknown';
   // A run that is being resumed has been told already that nobody has decided.
   const resume = context.resuming.has(known.runId) && context.resumes.get(known.sessionId);
   if (resume) {
     await resume;
     return await decide(context, decisionId, decision);
   }
-  if (known.outcome === undefined) refuseUnfit(context, known, decision);
-  const { reason } = decision;
+  const taken = known.outcome === undefined ? fitting(context, known, decision) : decision;
+  const { reason } = taken;
   const said = reason === undefined ? {} : { reason: context.redact(reason) };
-  const outcome = JSON.stringify(outcomeOf({ ...decision, ...said }));
+  const outcome = JSON.stringify(outcomeOf({ ...taken, ...said }));
   const decided = await journal.index.decideApproval(decisionId, outcome, clock.now());
   if (decided === undefined) return 'unknown';
-  if (!decided.won) return repeated(decided.approval.outcome, decision);
+  if (!decided.won) return repeated(decided.approval, decision);
   const tenant = tenantOfKey(known.sessionId);
   system.desk.changed({ decisionId, tenant });
-  tellWebhook(context, known);
   const owner = isMine(context, known.sessionId)
     ? context
     : { ...context, tenant: { ...NO_TENANT, tenant } };
@@ -68,37 +70,47 @@ async function decideParked(
   return 'recorded';
 }
 
-/** Whoever was asked by a webhook has not answered himself, and nobody waits for him any more. */
-function tellWebhook({ system }: CommandContext, { decisionId, record }: StoredApproval): void {
-  const { agent, route } = JSON.parse(record) as ParkedApproval;
-  if (route !== 'webhook') return;
-  void system.withdrawals.send({ agent, decisionId, reason: 'decided' });
-}
-
-/** A tenant decides what it was asked; the webhook's secret decides what a webhook was asked. */
-function isHis(
+/** What this process does not remember, the store does, as long as it has the run. */
+async function repeatedEnded(
   context: CommandContext,
-  { sessionId, record }: StoredApproval,
-  { signed = false }: DecisionCommand,
-): boolean {
-  const { route } = JSON.parse(record) as ParkedApproval;
-  if (route === 'webhook' && !signed) return false;
-  return signed || isMine(context, sessionId);
+  decisionId: string,
+  decision: DecisionCommand,
+): Promise<DecisionAnswer> {
+  const ended = await context.journal.index.getEnded(decisionId);
+  if (ended === undefined || !isHis(context, ended, decision)) return 'unknown';
+  const { route, argumentsDigest, wasRefused = false } = shownIn(ended);
+  if (wasRefused || (route === 'webhook' && decision.signed !== true)) return 'unknown';
+  const winner = decidedIn(JSON.parse(ended.outcome) as EndedOutcome);
+  if (winner === undefined) return 'unknown';
+  return isSameDecision(winner, decision, argumentsDigest) ? 'repeated' : 'unknown';
 }
 
-/** Throws for what the approval does not allow. */
-function refuseUnfit(
+/** A tenant decides what it was asked, and the webhook's secret whatever anybody was. */
+const isHis = (
+  context: CommandContext,
+  { sessionId }: StoredApproval,
+  { signed = false }: DecisionCommand,
+): boolean => signed || isMine(context, sessionId);
+
+/**
+ * The decision as it is taken. Throws for what the approval does not allow. The run's tools are not at
+ * hand: whether an edit fits its tool is seen when the call runs.
+ */
+function fitting(
   { agents }: CommandContext,
   { record }: StoredApproval,
   decision: DecisionCommand,
-): void {
-  const { agent: id, toolName, origin } = JSON.parse(record) as ParkedApproval;
+): DecisionCommand {
+  const { agent: id, toolName, origin, argumentsDigest } = JSON.parse(record) as ParkedApproval;
   const agent = agents.get(id);
   const policy = agent?.approvals ?? { allowsEdits: false, allowsGrants: false };
-  const gate = agent?.gate ?? (() => ({ effect: 'allow' as const }));
-  const problem = checkDecision({ toolName, origin, policy, gate }, decision);
-  if (problem !== undefined) throw problem;
+  const gate: DecisionSubject['gate'] = (args) => agent?.gate(toolName, args) ?? ALLOWED;
+  const taken = checkDecision({ origin, policy, gate, argumentsDigest }, decision);
+  if (taken instanceof DecisionRefusedError) throw taken;
+  return taken;
 }
+
+const ALLOWED = { effect: 'allow' } as const;
 
 function outcomeOf({ approved, signed, ...said }: DecisionCommand): ApprovalOutcome {
   const how = signed === true ? { signed } : {};
@@ -112,9 +124,11 @@ function outcomeOf({ approved, signed, ...said }: DecisionCommand): ApprovalOutc
   };
 }
 
-function repeated(winner: string | undefined, decision: DecisionCommand): DecisionAnswer {
-  if (winner === undefined) return 'unknown';
-  return isSameDecision(JSON.parse(winner) as ApprovalOutcome, decision) ? 'repeated' : 'unknown';
+function repeated({ outcome, record }: StoredApproval, decision: DecisionCommand): DecisionAnswer {
+  if (outcome === undefined) return 'unknown';
+  const winner = JSON.parse(outcome) as ApprovalOutcome;
+  const { argumentsDigest } = JSON.parse(record) as ParkedApproval;
+  return isSameDecision(winner, decision, argumentsDigest) ? 'repeated' : 'unknown';
 }
 
 /**

@@ -5,28 +5,57 @@ import { originFields } from '../hitl/origin.ts';
 import type { ApprovalFilter, ApprovalItem } from '../approval-item.ts';
 import type { ApprovalListQuery, Page } from '../handle.ts';
 import { mayOf } from '../ports/ask-webhook.ts';
-import type { ParkedApproval } from '../ports/park-run.ts';
+import {
+  decidedIn,
+  type EndedOutcome,
+  type ShownApproval,
+  shownIn,
+} from '../ports/ended-approval.ts';
 import type { ApprovalRecord, RunScope } from '../ports/run-scope.ts';
 import { parseArguments } from '../ports/parse-arguments.ts';
 import { tenantRealm } from '../session-key.ts';
-import type { StoredApproval } from '../stores/store.ts';
+import type { EndedApproval, EndedApprovalQuery, StoredApproval } from '../stores/store.ts';
 import type { CommandContext } from './context.ts';
 
-/** Approvals of live runs, which their charts have, and of parked ones, which the store has. */
-export async function listApprovals(
+/**
+ * Approvals of live runs, which their charts have, of parked ones, and those that have ended and whose
+ * runs the store still has. Of what is told of one, the first of these counts: it is the newest.
+ */
+export function listApprovals(
   context: CommandContext,
   query: ApprovalListQuery,
 ): Promise<Page<ApprovalItem>> {
+  const ended = query.state === 'pending' ? [] : [endedItems];
+  return pageOf(context, query, [...ended, parkedItems]);
+}
+
+/** The same without those that ended with runs which are gone. */
+export const listStanding = (
+  context: CommandContext,
+  query: ApprovalListQuery,
+): Promise<Page<ApprovalItem>> => pageOf(context, query, [parkedItems]);
+
+async function pageOf(
+  context: CommandContext,
+  query: ApprovalListQuery,
+  readers: readonly ReadItems[],
+): Promise<Page<ApprovalItem>> {
   const { limit, after } = query;
   const live = liveApprovals(context).filter((item) => isAsked(item, query));
-  const known = new Set(live.map(({ decision_id }) => decision_id));
-  const stored = await storedApprovals(context, query);
-  const all = [...live, ...stored.items.filter(({ decision_id }) => !known.has(decision_id))]
+  const stored = await Promise.all(readers.map((read) => storedApprovals(context, query, read)));
+  const all = distinct([...live, ...stored.flatMap(({ items }) => items)])
     .filter(({ decision_id }) => after === undefined || decision_id < after)
     .sort((a, b) => (a.decision_id < b.decision_id ? 1 : -1));
   const data = all.slice(0, limit);
-  const isMore = all.length > limit || stored.isMore;
+  const isMore = all.length > limit || stored.some((items) => items.isMore);
   return { data, next: isMore ? (data.at(-1)?.decision_id ?? null) : null };
+}
+
+/** The first of each decision id. */
+function distinct(items: readonly ApprovalItem[]): ApprovalItem[] {
+  const byId = new Map<string, ApprovalItem>();
+  for (const item of items) if (!byId.has(item.decision_id)) byId.set(item.decision_id, item);
+  return [...byId.values()];
 }
 
 function liveApprovals({ system, tenant }: CommandContext): ApprovalItem[] {
@@ -79,32 +108,47 @@ interface StoredItems {
   readonly isMore: boolean;
 }
 
+/** Rows that are looked at together where the filters have left some of a page's out. */
+const SCANNED_ROWS = 200;
+
 /** Filters that the store does not know are applied here, so it may have to be asked again for a page. */
 async function storedApprovals(
   context: CommandContext,
   query: ApprovalListQuery,
+  read: ReadItems,
 ): Promise<StoredItems> {
-  const { journal, clock, tenant, agents } = context;
-  const { limit, after, state, runId } = query;
-  const now = clock.now();
+  const { limit, after, runId } = query;
+  const realm = tenantRealm(context.tenant.tenant);
   const items: ApprovalItem[] = [];
-  let before = after;
-  for (;;) {
-    const batch = await journal.index.listApprovals({
-      realm: tenantRealm(tenant.tenant),
-      limit,
-      ...(before !== undefined && { before }),
-      ...(runId !== undefined && { runId }),
-      ...(state === 'pending' && { pendingAt: now }),
-    });
-    items.push(
-      ...batch.map((one) => storedItem(one, now, agents)).filter((it) => isAsked(it, query)),
-    );
-    before = batch.at(-1)?.decisionId;
-    if (batch.length < limit) return { items, isMore: false };
+  for (let before = after, rows = limit; ; rows = Math.max(limit, SCANNED_ROWS)) {
+    const rest = { ...(before !== undefined && { before }), ...(runId !== undefined && { runId }) };
+    const batch = await read(context, { realm, limit: rows, ...rest }, query);
+    items.push(...batch.filter((item) => isAsked(item, query)));
+    before = batch.at(-1)?.decision_id;
+    if (batch.length < rows) return { items, isMore: false };
     if (items.length >= limit) return { items, isMore: true };
+    await new Promise((resolve) => setImmediate(resolve)); // Others wait, and there may be many rows.
   }
 }
+
+/** Reads rows of the store, the greatest decision id first. */
+type ReadItems = (
+  context: CommandContext,
+  rows: EndedApprovalQuery,
+  filter: ApprovalFilter,
+) => Promise<readonly ApprovalItem[]>;
+
+const parkedItems: ReadItems = async ({ journal, clock, agents }, rows, { state }) => {
+  const now = clock.now();
+  const pending = state === 'pending' ? { pendingAt: now } : {};
+  const stored = await journal.index.listApprovals({ ...rows, ...pending });
+  return stored.map((one) => storedItem(one, now, agents));
+};
+
+const endedItems: ReadItems = async ({ journal, agents }, rows) => {
+  const stored = await journal.index.listEnded(rows);
+  return stored.map((one) => endedItem(one, agents));
+};
 
 /** The approval of a parked run. */
 export function storedItem(
@@ -112,9 +156,29 @@ export function storedItem(
   now: number,
   agents: ReadonlyMap<string, Agent>,
 ): ApprovalItem {
-  const { decisionId, runId, expiresAt, outcome } = stored;
+  const outcome = outcomeIn(stored.outcome, stored.expiresAt, now);
   // It was written by the run that parked.
-  const shown = JSON.parse(stored.record) as ParkedApproval;
+  return keptItem(stored, { shown: shownIn(stored), outcome, parked: true }, agents);
+}
+
+/** The approval of a run that is gone, or that another process has. */
+function endedItem(stored: EndedApproval, agents: ReadonlyMap<string, Agent>): ApprovalItem {
+  const outcome = JSON.parse(stored.outcome) as EndedOutcome;
+  return keptItem(stored, { shown: shownIn(stored), outcome, parked: false }, agents);
+}
+
+interface Kept {
+  readonly shown: ShownApproval;
+  readonly outcome: EndedOutcome | ApprovalOutcome | undefined;
+  readonly parked: boolean;
+}
+
+function keptItem(
+  { decisionId, runId, expiresAt }: StoredApproval,
+  { shown, outcome, parked }: Kept,
+  agents: ReadonlyMap<string, Agent>,
+): ApprovalItem {
+  const { route = 'conversational' } = shown;
   const agent = agents.get(shown.agent);
   return {
     decision_id: decisionId,
@@ -126,19 +190,19 @@ export function storedItem(
     arguments: shown.arguments,
     arguments_digest: shown.argumentsDigest,
     origin: originFields(shown.origin),
-    route: shown.route ?? 'conversational',
+    route,
     requested_at: shown.requestedAt,
     expires_at: expiresAt,
-    ...decidedFields(outcomeIn(outcome, expiresAt, now)),
-    parked: true,
+    ...decidedFields(outcome),
+    parked,
     may: {
-      decide: whoDecides(shown.route),
+      decide: whoDecides(route),
       ...(agent === undefined ? { edit: false, grant: false } : mayOf(agent, shown)),
     },
   };
 }
 
-const whoDecides = (route: ApprovalRoute = 'conversational') =>
+const whoDecides = (route: ApprovalRoute) =>
   route === 'webhook' ? ('signed' as const) : ('anyone' as const);
 
 function outcomeIn(
@@ -151,10 +215,10 @@ function outcomeIn(
 }
 
 function decidedFields(
-  outcome: ApprovalOutcome | undefined,
+  outcome: EndedOutcome | ApprovalOutcome | undefined,
 ): Pick<ApprovalItem, 'state' | 'reason' | 'decided_by' | 'edited' | 'grant'> {
-  const decided = outcome?.kind === 'approved' || outcome?.kind === 'denied' ? outcome : undefined;
-  const { arguments: edited, grant } = outcome?.kind === 'approved' ? outcome : {};
+  const decided = decidedIn(outcome);
+  const { arguments: edited, grant } = decided?.kind === 'approved' ? decided : {};
   return {
     state: outcome?.kind ?? 'pending',
     reason: decided?.reason ?? null,

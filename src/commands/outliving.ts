@@ -51,9 +51,9 @@ async function parkedFacts(context: CommandContext, record: RunRecord): Promise<
 
 function keptApproval({ decisionId, record, outcome, expiresAt }: StoredApproval): KeptApproval {
   // Both were written by this product: by the run that parked, and by whoever decided.
-  const { toolName, requestedAt, route } = JSON.parse(record) as ParkedApproval;
+  const { toolName, requestedAt } = JSON.parse(record) as ParkedApproval;
   const decided = outcome === undefined ? undefined : (JSON.parse(outcome) as ApprovalOutcome);
-  return { decisionId, toolName, requestedAt, expiresAt, route, outcome: outcomeOf(decided) };
+  return { decisionId, toolName, requestedAt, expiresAt, outcome: outcomeOf(decided) };
 }
 
 function outcomeOf(outcome: ApprovalOutcome | undefined): KeptApproval['outcome'] {

@@ -6,7 +6,6 @@ import { RunTakenError } from '../journal/errors.ts';
 import type { StoredRun } from '../stores/store.ts';
 import { type CommandContext, unreached, liveRun, storedRun } from './context.ts';
 import { launch } from './launch.ts';
-import { routeOf } from '../ports/park-run.ts';
 import { isDiscarded } from './records.ts';
 
 /** Approvals of one run that are looked at; a turn asks for far fewer. */
@@ -105,7 +104,7 @@ function alreadyResumed(runId: string, by?: string): RunStateError {
   return new RunStateError('already_resumed', `Run "${runId}" is ${who}.`);
 }
 
-/** How its approvals ended. Rejects while a person may still decide one; a webhook is asked again. */
+/** How its approvals ended. Rejects while a person may still decide one. */
 async function outcomesOf(
   { journal, clock }: CommandContext,
   runId: string,
@@ -113,8 +112,7 @@ async function outcomesOf(
   const approvals = await journal.index.listApprovals({ runId, limit: APPROVALS_MAX });
   const now = clock.now();
   const open = approvals.filter(
-    ({ outcome, expiresAt, record }) =>
-      outcome === undefined && expiresAt > now && routeOf(record) === 'conversational',
+    ({ outcome, expiresAt }) => outcome === undefined && expiresAt > now,
   );
   if (open.length > 0) {
     const ids = open.map(({ decisionId }) => decisionId).join(', ');

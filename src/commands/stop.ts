@@ -1,6 +1,8 @@
+import type { Failure } from '../../machines/vocabulary.ts';
 import { PolicyUnsupportedError, RunStateError } from '../errors.ts';
 import { liveRecord } from '../facts/run-record.ts';
 import type { RunRecord } from '../handle.ts';
+import type { EndedOutcome } from '../ports/ended-approval.ts';
 import type { RunScope } from '../ports/run-scope.ts';
 import { publicSessionId, tenantOfKey } from '../session-key.ts';
 import type { StoredApproval } from '../stores/store.ts';
@@ -29,7 +31,7 @@ export async function cancelRun(
   if (!isParked) return await recordOf(context, runId);
   // It came too late to keep the run from being parked, so that is undone.
   await scope.over;
-  await discardParked(context, runId, message);
+  await discardParked(context, runId, { reason: 'external', message });
   return await recordOf(context, runId);
 }
 
@@ -38,7 +40,7 @@ async function cancelEnded(
   runId: string,
   message: string | undefined,
 ): Promise<RunRecord | undefined> {
-  await discardParked(context, runId, message);
+  await discardParked(context, runId, { reason: 'external', message });
   return await endedRecord(context, runId);
 }
 
@@ -46,16 +48,17 @@ async function cancelEnded(
 async function discardParked(
   context: CommandContext,
   runId: string,
-  message: string | undefined,
+  { reason, message }: { reason: 'external' | 'error'; message: string | undefined },
 ): Promise<void> {
   const stored = await storedRun(context, runId);
   if (stored === undefined || !stored.parked || stored.continuedBy !== undefined) return;
   const before = await undecided(context, runId);
-  if (!(await context.journal.index.discard(runId))) return;
+  const outcome: EndedOutcome = { kind: 'cancelled', reason };
+  if (!(await context.journal.index.discard(runId, JSON.stringify(outcome)))) return;
   // What somebody has decided in between is kept, and is not moot.
   const kept = new Set((await storedOf(context, runId)).map(({ decisionId }) => decisionId));
   const moot = before.filter(({ decisionId }) => !kept.has(decisionId));
-  await Promise.all(moot.map((approval) => giveUp(context, approval)));
+  for (const approval of moot) giveUp(context, approval);
   const fields = {
     run_id: runId,
     session_id: publicSessionId(stored.sessionId),
@@ -77,20 +80,31 @@ async function storedOf(
 const undecided = async (context: CommandContext, runId: string) =>
   (await storedOf(context, runId)).filter(({ outcome }) => outcome === undefined);
 
-/**
- * Nobody can decide it any more: whoever watches is told, and a webhook that was asked, before whoever
- * cancels is told that it is done.
- */
-async function giveUp(
-  { system, clock, agents }: CommandContext,
-  approval: StoredApproval,
-): Promise<void> {
+/** Nobody can decide it any more, and whoever watches is told. */
+function giveUp({ system, clock, agents }: CommandContext, approval: StoredApproval): void {
   const { decisionId, sessionId } = approval;
   const item = storedItem(approval, clock.now(), agents);
   const tenant = tenantOfKey(sessionId);
   system.desk.changed({ decisionId, tenant, item: { ...item, state: 'cancelled' } });
-  if (item.route !== 'webhook') return;
-  await system.withdrawals.send({ agent: item.agent, decisionId, reason: 'external' });
+}
+
+/**
+ * Stops a run whose journal is wrong, or gives it up if it is parked: nothing may go on with it. One that
+ * has ended for good stays as it is. Rejects as the journal does.
+ */
+export async function quarantineRun(
+  context: CommandContext,
+  runId: string,
+  failure: Failure,
+): Promise<void> {
+  const scope = liveRun(context, runId);
+  const run = context.system.run(runId);
+  const isParked = run !== undefined && endsParked(run);
+  context.system.tellRun(runId, { type: 'run.stop', cause: { kind: 'error', failure } });
+  if (isParked) await scope?.over;
+  if (isParked || scope === undefined) {
+    await discardParked(context, runId, { reason: 'error', message: failure.message });
+  }
 }
 
 /** A stop is durable before it is signalled (INV-11): a store that refuses it stops nothing. */

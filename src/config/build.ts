@@ -56,6 +56,7 @@ function journalConfig(values: SettingValues): JournalConfig {
   return {
     store: values.store,
     durability: values.durability,
+    checkInvariants: values.checkInvariants,
     retentionMs: values.retentionMs,
     sessionBytesMax: values.sessionBytesMax,
     totalBytesMax: values.totalBytesMax,

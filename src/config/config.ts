@@ -108,6 +108,8 @@ export interface ParkConfig {
 
 export interface JournalConfig {
   readonly store: 'sqlite' | 'memory';
+  /** Whether what is stored is checked against the invariants while the server runs. */
+  readonly checkInvariants: boolean;
   /** `process` survives a killed process, `power` a power cut too. */
   readonly durability: 'process' | 'power';
   /** Entries and records older than this go; 0 keeps them. */

@@ -26,6 +26,7 @@ export const DEFAULTS = Object.freeze({
   totalSecs: 900,
   parallelToolsMax: 4,
   store: 'sqlite',
+  checkInvariants: false,
   durability: 'process',
   retentionSecs: 2_592_000,
   sessionBytesMax: 0,

@@ -95,6 +95,15 @@ export const RUN_SETTINGS: {
     help: 'what a stored entry survives',
     fallback: DEFAULTS.durability,
   },
+  checkInvariants: {
+    read: toggle,
+    flag: 'check-invariants',
+    env: ['RUNWARDEN_CHECK_INVARIANTS'],
+    toml: ['journal', 'check_invariants'],
+    takes: '[bool]',
+    help: 'check the journal of each run as it is written, and stop a run that breaks an invariant',
+    fallback: DEFAULTS.checkInvariants,
+  },
   retentionMs: {
     read: seconds(ZERO_SAYS.retentionMs, {
       max: RETENTION_SECONDS_MAX,

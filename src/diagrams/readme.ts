@@ -19,7 +19,9 @@ const HEAD = `# Charts
 
 Generated from the machine objects by \`npm run diagrams\`; a test fails when a file here is stale.
 The \`*.edges.tsv\` tables are written by the model tests (\`vitest run test/model --update\`), which
-drive each of their rows on the running chart. Edit none of them by hand.
+drive each of their rows on the running chart, and so are the \`*.coverage.tsv\` beside them: which
+transitions were driven directly after which. \`compositions/\` has the same of charts that run together.
+Edit none of them by hand.
 `;
 
 const LEGEND = `

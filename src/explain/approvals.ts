@@ -15,16 +15,19 @@ interface Which {
   readonly from?: number;
   /** `seq` of the first entry that may not. */
   readonly before?: number;
+  /** How they ended; any unless told. */
+  readonly outcome?: Answered['outcome']['kind'];
   /** Ids of calls; all of them unless told. */
   readonly calls?: ReadonlySet<string>;
 }
 
 /** How approvals of the run ended, each in one link: who decided what, and who was told of the end. */
 export function approvalSteps(story: Story, which: Which = {}): ExplainedStep[] {
-  const { from = 0, before = Number.POSITIVE_INFINITY, calls } = which;
+  const { from = 0, before = Number.POSITIVE_INFINITY, outcome, calls } = which;
   return story
     .all('approval_completed')
     .filter(({ seq }) => seq >= from && seq < before)
+    .filter(({ event }) => outcome === undefined || event.outcome.kind === outcome)
     .filter(({ event }) => calls === undefined || calls.has(event.tool_call_id))
     .slice(-SHOWN_MAX)
     .map((answer) => answeredStep(story, answer));
@@ -36,11 +39,14 @@ export function decidedSteps(story: Story): ExplainedStep[] {
   return approvalSteps(story, stopping === undefined ? {} : { before: stopping.seq });
 }
 
-/** Those that the stop of the run took back. */
+/** Those that the stop of the run, or its parking, took back. */
 export function takenBackSteps(story: Story): ExplainedStep[] {
   const stopping = story.last('stopping');
-  return stopping === undefined ? [] : approvalSteps(story, { from: stopping.seq });
+  if (stopping !== undefined) return approvalSteps(story, { from: stopping.seq });
+  return isParked(story) ? approvalSteps(story, { outcome: 'cancelled' }) : [];
 }
+
+const isParked = ({ facts }: Story): boolean => facts.record.state === 'parked';
 
 function answeredStep(story: Story, answer: EntryOf<'approval_completed'>): ExplainedStep {
   const { event } = answer;
@@ -50,7 +56,8 @@ function answeredStep(story: Story, answer: EntryOf<'approval_completed'>): Expl
   const reminders = story.all('approval_reminder').filter((told) => told.event.decision_id === id);
   const reminded = reminders.length === 0 ? '' : `, with ${count(reminders.length, 'reminder')}`;
   const told = notice === undefined ? '' : webhookTold(notice.event.notified);
-  const text = `${endedText(asking, event)}${reminded} (approval ${id})${told}`;
+  const anew = outcome.kind === 'cancelled' && isParked(story) ? ASKED_ANEW : '';
+  const text = `${endedText(asking, event)}${reminded} (approval ${id})${told}${anew}`;
   return entryStep(answer, text, {
     decision_id: id,
     tool_name: asking.toolName,
@@ -77,6 +84,9 @@ export function askingOf(
   const call = story.all('tool_requested').find(({ event }) => event.tool_id === callId);
   return { toolName: call?.event.tool_name ?? callId, route: 'conversational' };
 }
+
+/** A question that was taken back at a park is of a call that goes on. */
+const ASKED_ANEW = '; the run that goes on with it asks anew';
 
 function endedText(asking: Asking, event: Answered): string {
   const { outcome, duration_ms: ms } = event;
@@ -127,5 +137,6 @@ function because({ reason, which }: Cancelled): string {
   if (reason === 'deadline') {
     return `, because the ${deadlineName(which ?? 'total')} deadline of the run had passed`;
   }
+  if (reason === 'owner_lost') return ', because the process that asked it was lost';
   return reason === 'error' ? ', because the run failed' : ', because the run was stopped';
 }

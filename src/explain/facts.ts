@@ -65,8 +65,6 @@ export interface KeptApproval {
   /** Epoch milliseconds, both. */
   readonly requestedAt: number;
   readonly expiresAt: number;
-  /** Absent in what older versions kept, which knew `conversational` alone. */
-  readonly route?: ApprovalRoute | undefined;
   /** Null while nobody has decided, and for ever when nobody did in time. */
   readonly outcome: {
     readonly approved: boolean;

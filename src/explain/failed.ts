@@ -16,6 +16,7 @@ export function failedCause(story: Story, end: RunEnd): ExplainedStep[] {
       return lostSteps(story, end);
     case 'store_unavailable':
     case 'internal_error':
+    case 'invariant_violated':
       return workAtEnd(story, end);
     default:
       return [
@@ -29,6 +30,9 @@ export function failedCause(story: Story, end: RunEnd): ExplainedStep[] {
 
 export function failedText({ error, by }: RunEnd, after: string): string {
   const code = error?.code ?? 'internal_error';
+  if (code === 'invariant_violated') {
+    return `The server stopped the run, whose journal is wrong: ${clause(error?.message ?? code)} (${code}), ${after}`;
+  }
   const known = OURS[code];
   if (known !== undefined) return `${known} (${code}) ${after}`;
   const who = by === 'provider' ? 'The model provider failed' : 'The run failed';

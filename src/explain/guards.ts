@@ -45,7 +45,6 @@ const IDLE: ReadonlySet<string> = new Set([
   'approval.isGranted',
   'approval.isLate',
   'approval.isNo',
-  'approval.isReopened',
   'approval.isWebhook',
   'approval.isYes',
   'approval.wasApproved',

@@ -26,16 +26,15 @@ export function keptApprovalSteps(story: Story): ExplainedStep[] {
   const more = all.length - SHOWN_MAX;
   const last = all[SHOWN_MAX];
   if (last === undefined) return all;
-  const who = kept[0]?.route === 'webhook' ? 'A webhook' : 'A person';
-  const text = `${who} was asked to approve ${count(more, 'further tool call')}`;
+  const text = `A person was asked to approve ${count(more, 'further tool call')}`;
   return [...all.slice(0, SHOWN_MAX), obligationStep(last.at, text, { what: 'approval', more })];
 }
 
 /** Its question may have been asked by a run that this one goes on with, so it has no entry here. */
 function keptStep(story: Story, approval: KeptApproval): ExplainedStep {
-  const { decisionId, toolName, requestedAt, expiresAt, route = 'conversational' } = approval;
+  const { decisionId, toolName, requestedAt, expiresAt } = approval;
   const state = stateOf(approval, story.facts.now);
-  const text = `${askedText({ toolName, route }, decisionId)}${became(approval, story.facts.now)}`;
+  const text = `${askedText({ toolName, route: 'conversational' }, decisionId)}${became(approval, story.facts.now)}`;
   const detail = { decision_id: decisionId, tool_name: toolName, state, expires_at: expiresAt };
   const entry = story
     .approvalsOpenAt(story.facts.record.last_seq)
@@ -56,7 +55,7 @@ function became(approval: KeptApproval, now: number): string {
   const after = `after the run was parked${said(outcome?.reason)}`;
   switch (stateOf(approval, now)) {
     case 'pending':
-      return ` and has not ${open(approval)}; without an answer it times out in ${duration(expiresAt - now)}`;
+      return ` and has not decided; without an answer it times out in ${duration(expiresAt - now)}`;
     case 'approved':
       return ` and ${decided('approved', outcome?.by)} ${after}`;
     case 'denied':
@@ -65,12 +64,6 @@ function became(approval: KeptApproval, now: number): string {
       return ` and nobody did; it timed out at ${moment(expiresAt)}, ${NOT_EXECUTED}`;
   }
 }
-
-/** A webhook's answer has nobody to come to while its run is parked. */
-const open = ({ route }: KeptApproval): string =>
-  route === 'webhook'
-    ? 'answered: it is asked again when the run goes on, and until then a signed decision counts'
-    : 'decided';
 
 const decided = (how: 'approved' | 'denied', by: string | undefined): string =>
   by === undefined ? `${how} it` : `it was ${how} by ${decider(by)}`;

@@ -5,7 +5,8 @@ import { steadyNow } from '../clock.ts';
 import { argumentsDigest } from '../hitl/digest.ts';
 import { originFields } from '../hitl/origin.ts';
 import type { AgentEvent, ApprovalOutcomeFields, ApprovalScopeFields } from '../journal/events.ts';
-import type { RunScope } from '../ports/run-scope.ts';
+import type { ApprovalRecord, RunScope } from '../ports/run-scope.ts';
+import { keepApproval } from './ended-approvals.ts';
 import { gateOf } from '../ports/gate-of.ts';
 import { parseArguments } from '../ports/parse-arguments.ts';
 
@@ -22,11 +23,6 @@ export function tellApprovalRequested(scope: RunScope, request: ApprovalRequest)
   scope.desk.opened(request.decisionId, scope);
 }
 
-/** The run that parked has told of it. */
-export function reopenApproval(scope: RunScope, { decisionId }: ApprovalRequest): void {
-  scope.desk.opened(decisionId, scope);
-}
-
 export function tellApprovalPending(scope: RunScope, request: ApprovalRequest): void {
   const call = scope.calls.get(request.toolCallId)?.call;
   scope.journal.append('agent', {
@@ -38,16 +34,20 @@ export function tellApprovalPending(scope: RunScope, request: ApprovalRequest): 
 }
 
 export function tellApprovalReminder(scope: RunScope, request: ApprovalRequest): void {
-  const { requestedAt = scope.clock.now() } = scope.approvals.get(request.decisionId) ?? {};
+  const record = scope.approvals.get(request.decisionId);
   scope.journal.append('agent', {
     type: 'approval_reminder',
     decision_id: request.decisionId,
     tool_name: request.toolName,
-    waited_ms: Math.max(0, scope.clock.now() - requestedAt),
+    waited_ms: record === undefined ? 0 : waitedMs(scope, record),
     expires_at: expiryOf(scope, request),
     tool_call_id: request.toolCallId,
   });
 }
+
+/** The machine's clock may have been set meanwhile. */
+const waitedMs = ({ clock }: RunScope, { request, expiresAt }: ApprovalRecord): number =>
+  Math.max(0, steadyNow(clock) - (expiresAt - request.timeoutMs));
 
 export function logRetrying(
   { log, runId, redact }: RunScope,
@@ -66,16 +66,18 @@ export function tellApprovalCompleted(
   const record = scope.approvals.get(decisionId);
   if (record === undefined || record.outcome !== undefined) return;
   record.outcome = outcome;
+  const told = outcomeFields(scope, outcome);
   scope.journal.append('agent', {
     type: 'approval_completed',
     decision_id: decisionId,
-    outcome: outcomeFields(scope, outcome),
-    duration_ms: Math.max(0, scope.clock.now() - record.requestedAt),
+    outcome: told,
+    duration_ms: waitedMs(scope, record),
     scope: scopeFields(scope),
     tool_call_id: toolCallId,
     arguments_digest: request.argumentsDigest,
     ...decisionFields(outcome),
   });
+  keepApproval(scope, decisionId, told);
   logCompleted(scope, request, outcome);
   keepGrant(scope, request, outcome);
   scope.desk.closed(request, outcome, scope);

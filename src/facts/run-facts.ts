@@ -8,7 +8,6 @@ import type { RunScope } from '../ports/run-scope.ts';
 import {
   causeFields,
   logRetrying,
-  reopenApproval,
   tellApprovalCompleted,
   tellApprovalPending,
   tellApprovalReminder,
@@ -51,8 +50,6 @@ export function recordFact(scope: RunScope, fact: RunFact): void {
       return tellCallEnded(scope, fact);
     case 'approval.requested':
       return tellApprovalRequested(scope, fact.request);
-    case 'approval.reopened':
-      return reopenApproval(scope, fact.request);
     case 'approval.pending':
       return tellApprovalPending(scope, fact.request);
     case 'approval.reminded':

@@ -1,7 +1,9 @@
 import type { RunEvent } from '../../machines/run.contract.ts';
 import type { ApprovalOutcome, ApprovalRequest, ApprovalRoute } from '../../machines/vocabulary.ts';
 import { steadyNow } from '../clock.ts';
+import { DecisionRefusedError } from '../errors.ts';
 import type { ApprovalItem, DecisionAnswer, DecisionCommand } from '../approval-item.ts';
+import { subjectOf } from '../ports/decision-subject.ts';
 import type { ApprovalRecord, RunScope } from '../ports/run-scope.ts';
 import { checkDecision } from './check-decision.ts';
 import { isSameDecision } from './same-decision.ts';
@@ -13,6 +15,8 @@ interface Decided {
   readonly outcome: ApprovalOutcome;
   readonly tenant: string;
   readonly route: ApprovalRoute;
+  /** Of the arguments that were asked for. */
+  readonly argumentsDigest: string;
 }
 
 /** An approval has changed. `scope`: the live run that has it; absent for one of a parked run. */
@@ -50,12 +54,14 @@ export class ApprovalDesk {
 
   /** One that was decided while its run was parked has not been opened in the run that goes on. */
   closed(
-    { decisionId, route }: Pick<ApprovalRequest, 'decisionId' | 'route'>,
+    request: Pick<ApprovalRequest, 'decisionId' | 'route' | 'argumentsDigest'>,
     outcome: ApprovalOutcome,
     scope: RunScope,
   ): void {
+    const { decisionId, route, argumentsDigest } = request;
     const wasOpen = this.#open.delete(decisionId);
-    this.#decided.set(decisionId, { outcome, tenant: scope.command.tenant ?? '', route });
+    const tenant = scope.command.tenant ?? '';
+    this.#decided.set(decisionId, { outcome, tenant, route, argumentsDigest });
     for (const oldest of this.#decided.keys()) {
       if (this.#decided.size <= REMEMBERED_MAX) break;
       this.#decided.delete(oldest);
@@ -109,12 +115,12 @@ export class ApprovalDesk {
     if (record === undefined || !mayDecide(record.request, decision)) return 'unknown';
     // A busy process may read a decision before it sees that the time is over: then that counts.
     if (steadyNow(scope.clock) >= record.expiresAt) return 'unknown';
-    refuseUnfit(scope, record, decision);
+    const taken = fitting(scope, record, decision);
     this.#tellRun(scope.runId, {
       type: 'approval.decide',
       toolCallId: record.request.toolCallId,
       decisionId,
-      ...decision,
+      ...taken,
       ...(decision.reason !== undefined && { reason: scope.redact(decision.reason) }),
     });
     // The chart has taken it by now, or something else had come first.
@@ -133,7 +139,8 @@ export class ApprovalDesk {
     const decided = this.#decided.get(decisionId);
     if (decided === undefined || !isFor(decided.tenant, asking)) return 'unknown';
     if (!mayDecide(decided, asking)) return 'unknown';
-    return isSameDecision(decided.outcome, decision) ? 'repeated' : 'unknown';
+    const { outcome, argumentsDigest } = decided;
+    return isSameDecision(outcome, decision, argumentsDigest) ? 'repeated' : 'unknown';
   }
 }
 
@@ -151,13 +158,13 @@ const mayDecide = (
   { signed }: Pick<DecisionCommand, 'signed'>,
 ): boolean => route === 'conversational' || signed === true;
 
-/** Throws for what the approval does not allow. */
-function refuseUnfit(
-  { agent }: RunScope,
-  { request: { toolName, origin } }: ApprovalRecord,
+/** The decision as it is taken. Throws for what the approval does not allow. */
+function fitting(
+  scope: RunScope,
+  { request }: ApprovalRecord,
   decision: DecisionCommand,
-): void {
-  const policy = agent.approvals ?? { allowsEdits: false, allowsGrants: false };
-  const problem = checkDecision({ toolName, origin, policy, gate: agent.gate }, decision);
-  if (problem !== undefined) throw problem;
+): DecisionCommand {
+  const taken = checkDecision(subjectOf(scope, request), decision);
+  if (taken instanceof DecisionRefusedError) throw taken;
+  return taken;
 }

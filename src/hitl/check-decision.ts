@@ -1,34 +1,43 @@
 import type { ApprovalOrigin, Decision } from '../../machines/vocabulary.ts';
 import { DecisionRefusedError } from '../errors.ts';
+import { type ArgumentsSchema, editMisfit, type EditMisfit, withoutEmptyEdit } from './edits.ts';
 import { checkContent } from './elicitation.ts';
-import type { Gate } from './gate.ts';
+import type { Verdict } from './gate.ts';
 import type { ApprovalPolicy } from './policy.ts';
 
 /** What a decision is about. */
 export interface DecisionSubject {
-  readonly toolName: string;
   readonly origin: ApprovalOrigin;
   readonly policy: Pick<ApprovalPolicy, 'allowsEdits' | 'allowsGrants'>;
-  readonly gate: Gate;
+  /** What the rules say of the call with these arguments, as its execution asks them. */
+  readonly gate: (args: Readonly<Record<string, unknown>>) => Verdict;
+  /** Of the arguments that were asked for. */
+  readonly argumentsDigest: string;
+  /** Absent where the tool is not at hand: then the call finds out when it runs. */
+  readonly expected?: ArgumentsSchema;
 }
 
 /**
- * What an approval does not allow of a decision; undefined for one that may be taken. It is asked
- * before the decision reaches the approval, which a refused one leaves as it is.
+ * The decision as it is taken, or what the approval does not allow of it. It is asked before the
+ * decision reaches the approval, which a refused one leaves as it is. An edit that changes nothing is
+ * not on record as one.
  */
-export function checkDecision(
+export function checkDecision<Given extends Decision>(
   subject: DecisionSubject,
-  decision: Decision,
-): DecisionRefusedError | undefined {
+  given: Given,
+): Given | DecisionRefusedError {
+  const isEditable = given.approved && subject.origin.kind === 'config_gate';
+  const decision = isEditable ? withoutEmptyEdit(given, subject.argumentsDigest) : given;
   return (
     editProblem(subject, decision) ??
     grantProblem(subject, decision) ??
-    contentProblem(subject, decision)
+    contentProblem(subject, decision) ??
+    decision
   );
 }
 
 function editProblem(
-  { policy, origin, gate, toolName }: DecisionSubject,
+  { policy, origin, gate, expected }: DecisionSubject,
   { approved, arguments: edited }: Decision,
 ): DecisionRefusedError | undefined {
   if (edited === undefined) return undefined;
@@ -38,11 +47,19 @@ function editProblem(
   if (origin.kind !== 'config_gate' || !policy.allowsEdits) {
     return refuse('edits_not_allowed', EDITS[origin.kind]);
   }
-  const verdict = gate(toolName, edited);
+  const misfit = editMisfit(edited, expected);
+  if (misfit !== undefined) return unfit(misfit);
+  const verdict = gate(edited);
   if (verdict.effect !== 'deny') return undefined;
   const message = `The rule for "${verdict.matchedPattern}" forbids the call with these arguments.`;
   return refuse('arguments_forbidden', message);
 }
+
+const unfit = ({ field, message }: EditMisfit): DecisionRefusedError =>
+  new DecisionRefusedError('invalid_arguments', `${message} ${REMEDY}`, field);
+
+const REMEDY =
+  'Give arguments that the tool takes, or leave them out to approve the call as it was asked for.';
 
 const EDITS: Readonly<Record<ApprovalOrigin['kind'], string>> = {
   config_gate:

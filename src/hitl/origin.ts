@@ -11,6 +11,18 @@ export type OriginFields =
       readonly schema: Readonly<Record<string, unknown>>;
     };
 
+/** The same in the words of the charts. */
+export function originOf(fields: OriginFields): ApprovalOrigin {
+  switch (fields.kind) {
+    case 'config_gate':
+      return { kind: 'config_gate', matchedPattern: fields.matched_pattern };
+    case 'agent_requested':
+      return { kind: 'agent_requested', reason: fields.reason, agentName: fields.agent_name };
+    case 'elicitation':
+      return fields;
+  }
+}
+
 /** The origin of an approval in the words of the wire. */
 export function originFields(origin: ApprovalOrigin): OriginFields {
   switch (origin.kind) {

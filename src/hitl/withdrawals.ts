@@ -20,8 +20,6 @@ export interface Withdrawal {
   readonly reason: string;
   /** Those of the request that started the run, lower-case names. Nobody keeps them for a parked run. */
   readonly requestHeaders?: Readonly<Record<string, string>>;
-  /** Cuts the notice off before its time. */
-  readonly signal?: AbortSignal;
 }
 
 /** Decisions that are remembered, so that one is told of once whoever finds that nobody waits. */
@@ -30,7 +28,7 @@ const REMEMBERED_MAX = 10_000;
 /**
  * Tells webhooks that nobody waits for a decision any more.
  *
- * WD1. A notice is one try of at most {@link WITHDRAW_MS}, or of what its caller's signal leaves.
+ * WD1. A notice is one try of at most {@link WITHDRAW_MS}.
  * WD2. This process tells once of a decision; who comes later is answered with what became of that. A
  *      process after it may tell again: it cannot know whether that was heard.
  * WD3. {@link settled} waits for those under way, and for those that come meanwhile.
@@ -71,13 +69,7 @@ export class Withdrawals {
     if (this.#told.size > REMEMBERED_MAX && oldest !== undefined) this.#told.delete(oldest);
   }
 
-  async #send({
-    agent,
-    decisionId,
-    reason,
-    requestHeaders = {},
-    signal,
-  }: Withdrawal): Promise<boolean> {
+  async #send({ agent, decisionId, reason, requestHeaders = {} }: Withdrawal): Promise<boolean> {
     const channel = this.#deps.channelOf(agent);
     if (channel === undefined) return false;
     const { clock } = this.#deps;
@@ -88,8 +80,6 @@ export class Withdrawals {
       late.resolve(false);
     };
     const timer = clock.setTimeout(cut, WITHDRAW_MS);
-    signal?.addEventListener('abort', cut, { once: true });
-    if (signal?.aborted === true) cut();
     try {
       const notice = { decisionId, reason };
       const context = { requestHeaders, signal: bound.signal };
@@ -98,7 +88,6 @@ export class Withdrawals {
       return false; // A channel that breaks its word has not taken it; what it threw may hold secrets.
     } finally {
       clock.clearTimeout(timer);
-      signal?.removeEventListener('abort', cut);
     }
   }
 

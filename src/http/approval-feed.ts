@@ -1,16 +1,21 @@
 import type { ApprovalItem, ApprovalState, ApprovalWatcher } from '../approval-item.ts';
-import { dataFrame } from './frame.ts';
+import type { ApprovalFrames, FrameHolder, SharedFrame } from './approval-frames.ts';
 import type { SseStream } from './sse.ts';
 
 /** What the approvals that stand when a reader comes may take: more would never reach a slow one. */
 const SNAPSHOT_BYTES_MAX = 67_108_864;
+
+/** What may wait for all readers of a server together: what stands, twice over. */
+export const WAITING_BYTES_MAX = 2 * SNAPSHOT_BYTES_MAX;
 
 export interface ApprovalFeedOptions {
   /** The state that the reader wants to see; undefined is every one. */
   readonly state: ApprovalState | undefined;
   /** Bytes of changes that may wait for the reader beside what stood when it came. */
   readonly bufferBytesMax: number;
-  /** More waits for an open stream than may. Called once; nothing is kept any more. */
+  /** Of all readers of the server. */
+  readonly frames: ApprovalFrames;
+  /** More waits for an open stream, or for all of them, than may. Called once; nothing is kept any more. */
   readonly onOverflow: (sse: SseStream) => void;
 }
 
@@ -20,15 +25,15 @@ export interface ApprovalFeedOptions {
  * P1. The first frames are of the approvals that stand; then one marks that these were all.
  * P2. A reader that wants one state hears, too, of the change by which an approval leaves it, else its
  *     picture of what is pending would be wrong for ever.
- * P3. For a slow reader only the newest of an approval waits. What waits is bounded in bytes.
+ * P3. For a slow reader only the newest of an approval waits. What waits is bounded in bytes, for one
+ *     reader and for all, who hold their frames in common ({@link ApprovalFrames}).
  */
-export class ApprovalFeed implements ApprovalWatcher {
+export class ApprovalFeed implements ApprovalWatcher, FrameHolder {
   readonly #options: ApprovalFeedOptions;
   /** Told, and undecided: they may change. The value says whether its run lives. */
   readonly #pending = new Map<string, boolean>();
   /** Frames that wait, by what they are of. */
-  readonly #waiting = new Map<string, string>();
-  #waitingBytes = 0;
+  readonly #waiting = new Map<string, SharedFrame>();
   #bytesMax = SNAPSHOT_BYTES_MAX;
   #sse: SseStream | undefined;
   /** The stream has said to stop. */
@@ -56,17 +61,18 @@ export class ApprovalFeed implements ApprovalWatcher {
 
   changed(item: ApprovalItem): void {
     if (this.#closed || !this.#concerns(item)) return;
-    const { decision_id: id, state, parked } = item;
-    if (state === 'pending') this.#pending.set(id, !parked);
-    else this.#pending.delete(id);
-    this.#put(id, dataFrame(JSON.stringify(item), { event: 'approval' }));
+    const frame = this.#options.frames.of(item);
+    if (item.state === 'pending') this.#pending.set(frame.id, !item.parked);
+    else this.#pending.delete(frame.id);
+    this.#put(frame);
   }
 
   /** All that stood has been told: from now on it goes to `sse`, with the mark behind it. */
   open(sse: SseStream): void {
-    const { bufferBytesMax } = this.#options;
-    this.#put(READY, readyFrame(this.#pending.size));
-    this.#bytesMax = this.#waitingBytes + bufferBytesMax;
+    const { bufferBytesMax, frames } = this.#options;
+    this.#put(frames.named(READY, 'approvals_ready', { pending: this.#pending.size }));
+    if (this.#closed) return this.#options.onOverflow(sse);
+    this.#bytesMax = frames.heldBy(this) + bufferBytesMax;
     this.#sse = sse;
     this.#flush();
   }
@@ -80,8 +86,13 @@ export class ApprovalFeed implements ApprovalWatcher {
   close(): void {
     this.#closed = true;
     this.#pending.clear();
+    for (const frame of this.#waiting.values()) this.#options.frames.release(frame, this);
     this.#waiting.clear();
-    this.#waitingBytes = 0;
+  }
+
+  giveUp(): void {
+    this.close();
+    if (this.#sse !== undefined) this.#options.onOverflow(this.#sse);
   }
 
   #concerns({ decision_id: id, state: now }: ApprovalItem): boolean {
@@ -90,30 +101,29 @@ export class ApprovalFeed implements ApprovalWatcher {
   }
 
   /** One that waits already keeps its place. */
-  #put(id: string, frame: string): void {
-    const before = this.#waiting.get(id);
-    this.#waitingBytes += Buffer.byteLength(frame) - Buffer.byteLength(before ?? '');
-    this.#waiting.set(id, frame);
+  #put(frame: SharedFrame): void {
+    const { frames } = this.#options;
+    const before = this.#waiting.get(frame.id);
+    this.#waiting.set(frame.id, frame);
+    frames.hold(frame, this);
+    if (before !== undefined) frames.release(before, this);
     this.#flush();
-    if (this.#waitingBytes <= this.#bytesMax) return;
-    this.close();
-    if (this.#sse !== undefined) this.#options.onOverflow(this.#sse);
+    if (frames.heldBy(this) > this.#bytesMax) this.giveUp();
+    frames.makeRoom();
   }
 
   #flush(): void {
     if (this.#sse === undefined) return;
+    const { bufferBytesMax, frames } = this.#options;
     for (const [id, frame] of this.#waiting) {
       if (this.#full) return;
       this.#waiting.delete(id);
-      this.#waitingBytes -= Buffer.byteLength(frame);
-      if (id === READY) this.#bytesMax = this.#options.bufferBytesMax;
-      this.#full = !this.#sse.send(frame);
+      frames.release(frame, this);
+      if (id === READY) this.#bytesMax = bufferBytesMax;
+      this.#full = !this.#sse.send(frame.text);
     }
   }
 }
 
 /** No decision id, so that it can wait among them. */
 const READY = 'ready';
-
-const readyFrame = (pending: number): string =>
-  dataFrame(JSON.stringify({ pending }), { event: 'approvals_ready' });

@@ -56,6 +56,25 @@ export async function listen(
   { host, port }: Pick<HttpConfig, 'host' | 'port'>,
   clock: Pick<Clock, 'now'>,
 ): Promise<HttpServer> {
+  const { server, doors } = serveApp(app, clock);
+  server.listen({ host, port });
+  await listening(server, { host, port });
+  const address = server.address() as AddressInfo; // It listens on TCP, so this is no pipe's name.
+  return {
+    url: `http://${isIPv6(host) ? `[${host}]` : host}:${address.port}`,
+    port: address.port,
+    ...doors,
+  };
+}
+
+/** What the phases of a shutdown do to a server. */
+export type HttpDoors = Pick<HttpServer, 'inFlight' | 'drain' | 'close'>;
+
+/** A server that does not listen: it serves the connections that it is given by the event of that name. */
+export function serveApp(
+  app: Koa,
+  clock: Pick<Clock, 'now'>,
+): { readonly server: Server; readonly doors: HttpDoors } {
   const server = createServer({
     headersTimeout: HEADERS_MS,
     requestTimeout: REQUEST_MS,
@@ -76,15 +95,13 @@ export async function listen(
   server.on('checkExpectation', answer);
   server.on('connect', refuseConnect);
   server.on('clientError', answerClientError);
-  server.listen({ host, port });
-  await listening(server, { host, port });
-  const address = server.address() as AddressInfo; // It listens on TCP, so this is no pipe's name.
   return {
-    url: `http://${isIPv6(host) ? `[${host}]` : host}:${address.port}`,
-    port: address.port,
-    inFlight: (max) => drainer.inFlight(max),
-    drain: () => drainer.drain(),
-    close: () => drainer.close(),
+    server,
+    doors: {
+      inFlight: (max) => drainer.inFlight(max),
+      drain: () => drainer.drain(),
+      close: () => drainer.close(),
+    },
   };
 }
 

@@ -42,7 +42,10 @@ export interface CheckpointCall {
   readonly client: boolean;
   /** Present when it has ended. */
   readonly result?: { readonly text: string; readonly isError: boolean };
-  /** Present when a person was asked to approve it and has not answered. */
+  /**
+   * Present when a person was asked in the inbox to approve it and has not answered. A webhook is asked
+   * anew by the run that goes on.
+   */
   readonly approval?: CheckpointApproval;
 }
 
@@ -50,8 +53,6 @@ export interface CheckpointApproval {
   readonly decisionId: string;
   /** A question of an executor is never kept: it goes with the execution. */
   readonly origin: Exclude<ApprovalOrigin, { kind: 'elicitation' }>;
-  /** Absent: `conversational`. */
-  readonly route?: 'webhook';
   readonly argumentsDigest: string;
   /** Epoch milliseconds. */
   readonly requestedAt: number;
@@ -80,7 +81,6 @@ const origin = z.discriminatedUnion('kind', [
 const approval = z.object({
   decisionId: z.string(),
   origin,
-  route: z.literal('webhook').optional(),
   argumentsDigest: z.string(),
   requestedAt: z.number(),
   expiresAt: z.number(),

@@ -165,7 +165,7 @@ export type ApprovalOutcomeFields =
   | {
       readonly kind: 'cancelled';
       /** The true cause; the `aura.*` projection narrows it to its own set. */
-      readonly reason: CancelReason | 'error' | 'call_over';
+      readonly reason: CancelReason | 'error' | 'owner_lost' | 'call_over';
       readonly which?: DeadlineName;
     }
   | { readonly kind: 'errored'; readonly message: string };

@@ -10,7 +10,7 @@ import {
 import type { Check, EventOf, Placed, RunView, Violation } from './invariants-view.ts';
 
 /**
- * RUNS: an answer holds what its outcome can have. Somebody decided only where there is a decision,
+ * JN-14: an answer holds what its outcome can have. Somebody decided only where there is a decision,
  * arguments are edited and a session is granted only by an approval of a call, and content answers a
  * question of a server.
  */
@@ -22,7 +22,7 @@ export const answersFit: Check = (entries) =>
         .filter(({ seq }) => own.has(seq))
         .flatMap(({ seq, event }) =>
           unfit(asked.event, event).map((what) =>
-            run.violation('RUNS', seq, `${event.decision_id} is ${event.outcome.kind} ${what}`),
+            run.violation('JN-14', seq, `${event.decision_id} is ${event.outcome.kind} ${what}`),
           ),
         ),
     );
@@ -47,7 +47,7 @@ function unfit(asked: Asked, answer: Answered): string[] {
 const isGrantable = ({ origin }: Asked): boolean => origin.kind === 'config_gate';
 
 /**
- * RUNS: the end of a call says how a person, or the lack of one, kept it from running, and says so of
+ * JN-15: the end of a call says how a person, or the lack of one, kept it from running, and says so of
  * no other call: a denial is none that timed out, and the other way round.
  */
 export const refusalsTold: Check = (entries) => approvalsOf(entries).flatMap(untold);
@@ -59,10 +59,10 @@ function untold({ run, approvals }: ApprovalsOfRun): Violation[] {
     const last = kinds.at(-1);
     if (approval !== undefined && approval !== last) {
       const message = `call ${id} ends as ${approval}, and its approval is ${last ?? 'not there'}`;
-      return [run.violation('RUNS', end.seq, message)];
+      return [run.violation('JN-15', end.seq, message)];
     }
     if (approval !== undefined || (last !== 'denied' && last !== 'timed_out')) return [];
-    return [run.violation('RUNS', end.seq, `call ${id} does not say that it was ${last}`)];
+    return [run.violation('JN-15', end.seq, `call ${id} does not say that it was ${last}`)];
   });
 }
 
@@ -77,7 +77,7 @@ function kindsBefore(
     .map(({ event }) => event.outcome.kind);
 }
 
-/** RUNS: a server asks while it executes a call: the call has started, and ends after the answer. */
+/** JN-16: a server asks while it executes a call: the call has started, and ends after the answer. */
 export const elicitationsWithinCalls: Check = (entries) =>
   approvalsOf(entries).flatMap(({ run, approvals }) =>
     approvals
@@ -94,6 +94,6 @@ function outside(run: RunView, { asked, answers }: ApprovalView): Violation[] {
   const early = asked.seq < begins ? [asked.seq] : [];
   const late = [asked, ...answers].map(({ seq }) => seq).filter((seq) => seq > ends);
   return [...early, ...late].map((seq) =>
-    run.violation('RUNS', seq, `${decision_id} is a question of call ${id}, which is not at work`),
+    run.violation('JN-16', seq, `${decision_id} is a question of call ${id}, which is not at work`),
   );
 }

@@ -2,14 +2,16 @@ import {
   approvalsOf,
   type ApprovalsOfRun,
   type ApprovalView,
+  isByWebhook,
   isElicitation,
 } from './invariants-approval-view.ts';
 import type { Check, EventOf, Placed, RunView, Violation } from './invariants-view.ts';
 
 /**
- * RUNS: an approval is asked for once, answered once and after that, and never left open at the end,
+ * JN-11: an approval is asked for once, answered once and after that, and never left open at the end,
  * unless the run was parked: then the run that goes on with it answers, if it ever starts. A question
- * that a server asked is not kept, since the call that asked it is over.
+ * that a server asked is not kept, since the call that asked it is over, and neither is one to a webhook,
+ * whose answer would have nobody to come to.
  */
 export const approvalsAnswered: Check = (entries) => approvalsOf(entries).flatMap(unanswered);
 
@@ -17,10 +19,10 @@ function unanswered({ run, approvals }: ApprovalsOfRun): Violation[] {
   const story = new OpenStory(approvals);
   const violations = run.of('approval_requested', 'approval_completed').flatMap((placed) => {
     const wrong = story.note(placed);
-    return wrong === undefined ? [] : [run.violation('RUNS', placed.seq, wrong)];
+    return wrong === undefined ? [] : [run.violation('JN-11', placed.seq, wrong)];
   });
   const left = leftOpen(run, approvals).map(({ asked: { seq, event }, inherited }) =>
-    run.violation('RUNS', inherited ? 0 : seq, `${event.decision_id} stays open`),
+    run.violation('JN-11', inherited ? 0 : seq, `${event.decision_id} stays open`),
   );
   return [...violations, ...left];
 }
@@ -31,7 +33,7 @@ function leftOpen(run: RunView, approvals: readonly ApprovalView[]): readonly Ap
   // What it would have gone on with goes with it, untold.
   if (run.first('started') === undefined) return [];
   return run.terminal.event.type === 'parked'
-    ? open.filter(({ asked }) => isElicitation(asked.event))
+    ? open.filter(({ asked: { event } }) => isElicitation(event) || isByWebhook(event))
     : open;
 }
 
@@ -69,7 +71,7 @@ class OpenStory {
 }
 
 /**
- * RUNS: that an approval waits is told by the conversational route alone, that it still waits is told
+ * JN-12: that an approval waits is told by the conversational route alone, that it still waits is told
  * with the expiry that it was asked with, and neither is told of one that is not open.
  */
 export const approvalsToldWhileOpen: Check = (entries) => approvalsOf(entries).flatMap(toldLate);
@@ -93,7 +95,7 @@ function toldLate({ run, approvals }: ApprovalsOfRun): Violation[] {
         ? wrongPending(view, shown)
         : wrongReminder(event, waitedMs)),
     ];
-    return wrong.map((what) => run.violation('RUNS', seq, what));
+    return wrong.map((what) => run.violation('JN-12', seq, what));
   });
 }
 

@@ -8,7 +8,7 @@ import {
 } from './invariants-view.ts';
 
 /**
- * RUNS: claims tell one story. Each attaches once until it detaches; the last detach is followed by the
+ * JN-05: claims tell one story. Each attaches once until it detaches; the last detach is followed by the
  * exhaustion, with the grace that the run was started with, and that by what the window came to: a claim
  * inside it, the decision for the run's policy, or the run's end. Nobody attaches after a decision that
  * is not to continue, and a run without a claim is never exhausted.
@@ -35,7 +35,7 @@ class ClaimStory {
 
   note({ seq, event }: Placed): void {
     const wrong = this.#wrong(event);
-    if (wrong !== undefined) this.violations.push(this.#run.violation('RUNS', seq, wrong));
+    if (wrong !== undefined) this.violations.push(this.#run.violation('JN-05', seq, wrong));
     this.#follow(event);
   }
 

@@ -5,6 +5,7 @@ import {
   type ApprovalsOfRun,
   type ApprovalView,
   type Asked,
+  isByWebhook,
   isDecision,
   isElicitation,
 } from './invariants-approval-view.ts';
@@ -18,7 +19,7 @@ import {
 } from './invariants-view.ts';
 
 /**
- * RUNS: a call that is held back starts only after each approval of it ended in `approved`, and with
+ * JN-07: a call that is held back starts only after each approval of it ended in `approved`, and with
  * the very arguments that were approved: those that were shown, or those that the approver put in their
  * place. A run that goes on with a parked one is bound by what was asked there.
  */
@@ -26,15 +27,20 @@ export const gatedToolsApproved: Check = (entries) => approvalsOf(entries).flatM
 
 function ungated({ run, approvals }: ApprovalsOfRun): Violation[] {
   return run.of('tool_start').flatMap((start) => {
-    const gates = approvals.filter(({ asked: { event } }) => isGateOf(event, start));
+    const all = approvals.filter(({ asked: { event } }) => isGateOf(event, start));
+    const gates = all.filter((gate) => gate === all.at(-1) || !isTakenBack(gate));
     const wrong = gates.flatMap((gate) => wrongGate(gate, start) ?? []);
     // A call that is made again after a crash may have been asked for twice; the newest answer counts.
     const unlike = wrong.length === 0 ? wrongArguments(gates.at(-1), start) : undefined;
     return [...wrong, ...(unlike ?? [])].map((what) =>
-      run.violation('RUNS', start.seq, `call ${start.event.tool_id} starts ${what}`),
+      run.violation('JN-07', start.seq, `call ${start.event.tool_id} starts ${what}`),
     );
   });
 }
+
+/** A webhook's question goes with the run that parks, and the one that it is asked next counts. */
+const isTakenBack = ({ asked: { event }, inherited, answers }: ApprovalView): boolean =>
+  inherited && isByWebhook(event) && answers.some((one) => one.event.outcome.kind === 'cancelled');
 
 type Start = Placed<EventOf<'tool_start'>>;
 
@@ -60,7 +66,7 @@ function wrongArguments(gate: ApprovalView | undefined, start: Start): string[] 
 }
 
 /**
- * RUNS: nobody decides on an approval that has expired. It compares times, so it does not hold where
+ * JN-08: nobody decides on an approval that has expired. It compares times, so it does not hold where
  * the machine's clock was set meanwhile: an approval expires when its time has really passed.
  */
 export const decidedInTime: Check = (entries) =>
@@ -72,12 +78,12 @@ export const decidedInTime: Check = (entries) =>
       return answers
         .filter(({ at, event }) => isDecision(event) && at > expires)
         .map(({ seq, event: { decision_id: id, outcome } }) =>
-          run.violation('RUNS', seq, `${id} is ${outcome.kind} after it expired`),
+          run.violation('JN-08', seq, `${id} is ${outcome.kind} after it expired`),
         );
     }),
   );
 
-/** RUNS: a call that a rule forbids never starts. */
+/** JN-09: a call that a rule forbids never starts. */
 export const forbiddenNeverStart: Check = perRun((run) => {
   const forbidden = new Map(
     run
@@ -90,12 +96,12 @@ export const forbiddenNeverStart: Check = perRun((run) => {
     .of('tool_start')
     .filter(({ event }) => forbidden.has(event.tool_id))
     .map(({ seq, event: { tool_id: id } }) =>
-      run.violation('RUNS', seq, `call ${id} starts though ${forbidden.get(id)} forbids it`),
+      run.violation('JN-09', seq, `call ${id} starts though ${forbidden.get(id)} forbids it`),
     );
 });
 
 /**
- * RUNS: an approval that rests on an earlier one names a decision of the same session that approved
+ * JN-10: an approval that rests on an earlier one names a decision of the same session that approved
  * the like of it for the session: the same agent, tool and pattern.
  */
 export const grantsCover: Check = (entries) => {
@@ -105,7 +111,7 @@ export const grantsCover: Check = (entries) => {
     approvals.flatMap(({ asked, answers }) =>
       answers.flatMap((answer) => {
         const what = uncovered({ run, asked, answer, granted, entries });
-        return what === undefined ? [] : [run.violation('RUNS', answer.seq, what)];
+        return what === undefined ? [] : [run.violation('JN-10', answer.seq, what)];
       }),
     ),
   );

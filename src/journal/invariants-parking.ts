@@ -1,7 +1,7 @@
 import { type Check, perRun, type RunView, runsOf, type Violation } from './invariants-view.ts';
 
 /**
- * RUNS: a run goes on with one that parked before it began, that says so to nobody else, and asks again
+ * JN-04: a run goes on with one that parked before it began, that says so to nobody else, and asks again
  * for each call that was left open there.
  */
 export const continuedOnce: Check = (entries) => {
@@ -13,7 +13,7 @@ export const continuedOnce: Check = (entries) => {
     const other = continuedBy.get(parked);
     continuedBy.set(parked, run.runId);
     if (other !== undefined) {
-      return [run.violation('RUNS', firstSeq(run), `${parked} is continued by ${other} already`)];
+      return [run.violation('JN-04', firstSeq(run), `${parked} is continued by ${other} already`)];
     }
     return continuation(run, parked, runs.get(parked));
   });
@@ -24,7 +24,7 @@ const firstSeq = (run: RunView): number => run.events[0]?.seq ?? 0;
 function continuation(run: RunView, parkedId: string, parked: RunView | undefined): Violation[] {
   const end = parked?.terminal;
   if (parked === undefined || end?.event.type !== 'parked' || end.seq > firstSeq(run)) {
-    return [run.violation('RUNS', firstSeq(run), `${parkedId} had not parked before`)];
+    return [run.violation('JN-04', firstSeq(run), `${parkedId} had not parked before`)];
   }
   const started = run.of('started');
   const renamed = started.filter(({ event }) => event.continues !== parkedId);
@@ -32,7 +32,7 @@ function continuation(run: RunView, parkedId: string, parked: RunView | undefine
   // One that has just begun has yet to ask.
   const forgotten = run.terminal === undefined ? [] : forgottenCalls(run, parked);
   return [
-    ...renamed.map(({ seq }) => run.violation('RUNS', seq, `it does not name ${parkedId}`)),
+    ...renamed.map(({ seq }) => run.violation('JN-04', seq, `it does not name ${parkedId}`)),
     ...forgotten,
   ];
 }
@@ -68,10 +68,10 @@ export const parkedAtRest: Check = perRun((run) => {
     );
 });
 
-/** RUNS: a run that waits says so before anything else, and once. */
+/** JN-03: a run that waits says so before anything else, and once. */
 export const queuedFirst: Check = perRun((run) =>
   run
     .of('queued')
     .filter(({ seq }) => seq !== firstSeq(run))
-    .map(({ seq }) => run.violation('RUNS', seq, 'queued is not the first entry of the run')),
+    .map(({ seq }) => run.violation('JN-03', seq, 'queued is not the first entry of the run')),
 );

@@ -3,7 +3,7 @@ import type { ApprovalsOfRun, ApprovalView } from './invariants-approval-view.ts
 import type { Check, RunView, Violation } from './invariants-view.ts';
 
 /**
- * RUNS: nobody is left with a question that nobody waits for any more. An approval that a webhook was
+ * JN-13: nobody is left with a question that nobody waits for any more. An approval that a webhook was
  * asked for and that ends otherwise than by its answer is withdrawn, once, between its end and the end
  * of its run. Nothing else is: who decides in the inbox hears of the end of an approval there.
  */
@@ -19,7 +19,7 @@ function strayNotices({ run, approvals }: ApprovalsOfRun): Violation[] {
     const view = approvals.find(({ asked }) => asked.event.decision_id === id);
     const wrong = told.has(id) ? `${id} is withdrawn twice` : strayNotice(view, { id, seq });
     told.add(id);
-    return wrong === undefined ? [] : [run.violation('RUNS', seq, wrong)];
+    return wrong === undefined ? [] : [run.violation('JN-13', seq, wrong)];
   });
 }
 
@@ -44,5 +44,5 @@ function missingNotice(run: RunView, { asked, answers }: ApprovalView): Violatio
   if (answer === undefined || isAnswered(answer.event)) return [];
   const told = run.of('approval_withdrawn').filter(({ event }) => event.decision_id === id);
   if (told.some(({ seq }) => seq < end.seq)) return [];
-  return [run.violation('RUNS', answer.seq, `${id} is over, and who was asked is not told`)];
+  return [run.violation('JN-13', answer.seq, `${id} is over, and who was asked is not told`)];
 }

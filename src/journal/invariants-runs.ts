@@ -45,17 +45,17 @@ function prologueOf(run: RunView): ReadonlySet<Placed> {
   return new Set(waiting.filter(({ event }) => PROLOGUE.has(event.type)));
 }
 
-/** RUNS: `started` is the first entry and the only one of its type; a run cancelled in the queue has none. */
+/** JN-01: `started` is the first entry and the only one of its type; a run cancelled in the queue has none. */
 export const startedFirst: Check = perRun((run) => {
   const prologue = prologueOf(run);
   const [first, ...rest] = run.events.filter((placed) => !prologue.has(placed));
   const again = rest
     .filter(({ event }) => event.type === 'started')
-    .map(({ seq }) => run.violation('RUNS', seq, 'the run starts a second time'));
+    .map(({ seq }) => run.violation('JN-01', seq, 'the run starts a second time'));
   if (first === undefined || first.event.type === 'started') return again;
   const endedInQueue = TERMINAL_TYPES.has(first.event.type);
   if (endedInQueue) return again;
-  return [run.violation('RUNS', first.seq, `${first.event.type} comes before started`), ...again];
+  return [run.violation('JN-01', first.seq, `${first.event.type} comes before started`), ...again];
 });
 
 /** INV-18 for tools that start; INV-15 and INV-19 for what the model says; INV-33 for a second stop. */
@@ -104,7 +104,7 @@ function leftOpen(run: RunView, open: ReadonlyMap<string, number>): Violation[] 
 const DISCONNECT = ['observer_detached', 'claims_exhausted', 'liveness_decided', 'stopping'];
 
 /**
- * RUNS: a run that ends unclaimed tells how, in this order and with nothing else of its lifecycle in
+ * JN-02: a run that ends unclaimed tells how, in this order and with nothing else of its lifecycle in
  * between: the last observer left, the claims were exhausted, the policy was applied, the run was
  * stopping, each obligation, the end. `stopping` may be missing when there was no obligation.
  */
@@ -137,13 +137,13 @@ const LIFECYCLE = [
 ] as const;
 
 const wrongStory = (run: RunView, seq: number, read: readonly string[]): Violation =>
-  run.violation('RUNS', seq, `the run ends unclaimed after ${read.join(', ') || 'nothing'}`);
+  run.violation('JN-02', seq, `the run ends unclaimed after ${read.join(', ') || 'nothing'}`);
 
 function wrongDecision(run: RunView, story: readonly Placed[]): Violation[] {
   return story.flatMap(({ seq, event }) => {
     // A run that came to no checkpoint in time is cancelled though its policy was to park.
     if (event.type === 'liveness_decided' && event.policy === 'continue') {
-      return [run.violation('RUNS', seq, `the policy ${event.policy} does not cancel a run`)];
+      return [run.violation('JN-02', seq, `the policy ${event.policy} does not cancel a run`)];
     }
     if (event.type === 'stopping' && event.cause !== 'unclaimed') {
       return [run.violation('INV-33', seq, `the run stops for ${event.cause}, ends unclaimed`)];
@@ -159,5 +159,5 @@ function strayObligations(run: RunView, story: readonly Placed[], stopped: boole
   return run
     .of('obligation')
     .filter(({ seq }) => seq > from && seq < stop)
-    .map(({ seq }) => run.violation('RUNS', seq, 'an obligation comes before stopping'));
+    .map(({ seq }) => run.violation('JN-02', seq, 'an obligation comes before stopping'));
 }

@@ -28,7 +28,7 @@ export const toolCallsClosed: Check = perRun((run) => {
 });
 
 /**
- * RUNS: a call is requested, started, completed, each at most once and in this order; it tells of
+ * JN-06: a call is requested, started, completed, each at most once and in this order; it tells of
  * progress only in between. One that is denied or stopped early is completed without a start.
  */
 export const toolCallsInOrder: Check = perRun((run) =>
@@ -51,7 +51,7 @@ function orderOf(run: RunView, toolId: string, events: readonly ToolEvent[]): Vi
   return events.flatMap(({ seq, event }) => {
     const { from, to = phase } = STEPS[event.type];
     const message = `${event.type} of call ${toolId}, which is ${phase}`;
-    const wrong = from.includes(phase) ? [] : [run.violation('RUNS', seq, message)];
+    const wrong = from.includes(phase) ? [] : [run.violation('JN-06', seq, message)];
     phase = to;
     return wrong;
   });

@@ -2,7 +2,7 @@ import { type Envelope, type JournalEvent, TERMINAL_TYPES } from './events.ts';
 
 /** Something that a journal shows and that must not be. */
 export interface Violation {
-  /** `INV-nn` of the invariants, or `RUNS` where the runs contract alone demands it. */
+  /** `INV-nn` for what holds across charts, `JN-nn` for what the journal alone must tell. */
   readonly invariant: string;
   /** The entry at which it shows. */
   readonly seq: number;

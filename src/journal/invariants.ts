@@ -93,6 +93,21 @@ export function checkJournal(
   return ended === undefined ? violations : [...violations, ...unended(entries)];
 }
 
+/**
+ * The same of some runs of a session, which must be given whole: from the first entry of any of them on,
+ * with all that others told between, whose own story is not looked at.
+ */
+export function checkRuns(
+  entries: readonly Envelope[],
+  runIds: ReadonlySet<string>,
+): readonly Violation[] {
+  const first = entries[0]?.seq;
+  const holes = denseSeq(entries).filter(({ seq }) => seq !== first);
+  const own = entries.filter(({ run_id: runId }) => runId !== undefined && runIds.has(runId));
+  const checks = CHECKS.filter((check) => check !== denseSeq);
+  return [...holes, ...checks.flatMap((check) => check(own))];
+}
+
 /** A run that never got its terminal entry, at the place of its last one. */
 function unended(entries: readonly Envelope[]): Violation[] {
   return runsOf(entries)

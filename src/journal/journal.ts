@@ -33,6 +33,8 @@ export interface JournalOptions {
    * the store together. Default `setImmediate`; a test gives one that it drives.
    */
   readonly schedule?: (fn: () => void) => void;
+  /** Told of all that the store took, once those who follow the session have it. Must not throw. */
+  readonly onStored?: (entries: readonly StoredEntry[]) => void;
 }
 
 type Promised<T> = {
@@ -92,7 +94,8 @@ class StoreJournal implements Journal {
   readonly #sessions: Sessions;
   #closing: Promise<void> | undefined;
 
-  constructor({ store, clock, ownerId, limits: given, log: logger, schedule }: JournalOptions) {
+  constructor(options: JournalOptions) {
+    const { store, clock, ownerId, limits: given, log: logger, schedule, onStored } = options;
     const limits = journalLimits(given);
     const log = logger ?? SILENT_LOG;
     const later = schedule ?? ((fn: () => void) => void setImmediate(fn));
@@ -110,7 +113,10 @@ class StoreJournal implements Journal {
       log,
       queueBytesMax: limits.queueBytesMax,
       schedule: later,
-      publish: (sessionId, entries) => this.#hub.publish(sessionId, entries),
+      publish: (sessionId, entries) => {
+        this.#hub.publish(sessionId, entries);
+        onStored?.(entries);
+      },
     });
     this.#sessions = new Sessions({ store, clock, ownerId, limits, log, writer: this.#writer });
   }
@@ -207,6 +213,8 @@ const indexOf = (store: Store, call: Call): JournalIndex => ({
   listApprovals: (query) => call(() => store.listApprovals(query)),
   listExpiring: (limit) => call(() => store.listExpiring(limit)),
   expireApproval: (id, outcome, now) => call(() => store.expireApproval(id, outcome, now)),
+  getEnded: (id) => call(() => store.getEnded(id)),
+  listEnded: (query) => call(() => store.listEnded(query)),
   putGrant: (grant) => call(() => store.putGrant(grant)),
   listGrants: (sessionId) => call(() => store.listGrants(sessionId)),
   getStart: (key) => call(() => store.getStart(key)),
@@ -214,7 +222,7 @@ const indexOf = (store: Store, call: Call): JournalIndex => ({
   getLog: (runId) => call(() => store.getLog(runId)),
   bytes: (sessionId) => call(() => store.bytes(sessionId)),
   totalBytes: (realm) => call(() => store.totalBytes(realm)),
-  discard: (runId) => call(() => store.discard(runId)),
+  discard: (runId, outcome) => call(() => store.discard(runId, outcome)),
   forgetRuns: (before, limit) => call(() => store.forgetRuns(before, limit)),
 });
 

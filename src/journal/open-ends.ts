@@ -13,6 +13,8 @@ type EventOf<Type extends JournalEvent['type']> = Extract<JournalEvent, { type: 
 export interface Ending {
   /** Why, in words, for the error of a call. */
   readonly text: string;
+  /** The same as the reason of an approval's cancellation. */
+  readonly reason: 'owner_lost' | 'error';
   /** Epoch milliseconds up to which durations count. */
   readonly at: number;
 }
@@ -37,7 +39,7 @@ interface Call {
   readonly name: string;
   readonly requestedAt: number;
   started: boolean;
-  /** How its latest approval ended; `open` while it has not. */
+  /** How its latest approval ended; `open` while it has not, or its run has taken the question back. */
   approval: ApprovalOutcomeFields | 'open' | undefined;
 }
 
@@ -54,6 +56,8 @@ interface Call {
  * OE5. A question of a server goes with the execution that asked it, also where its call goes on: the
  *      next execution asks anew. It says nothing of whether its call was approved.
  * OE6. A webhook that was asked in vain is owed a notice until the entries tell of one.
+ * OE7. A question to a webhook goes with its run, also where its call goes on, which is held back then
+ *      until the next run has asked anew.
  */
 export class OpenEnds {
   readonly #calls = new Map<string, Call>();
@@ -119,20 +123,18 @@ export class OpenEnds {
     return [...this.#owed.values()];
   }
 
-  /**
-   * Calls that wait for a person, by call id, with what was asked and when. One that was inherited need
-   * not have been told of yet.
-   */
-  get waiting(): ReadonlyMap<string, OpenApproval> {
-    const open = [...this.#approvals.values()].map(
-      (asked) => [asked.event.tool_call_id, asked] as const,
+  /** Ids of the calls that wait for a person. One that was inherited need not have been told of yet. */
+  get held(): ReadonlySet<string> {
+    const told = [...this.#calls].filter(([, { approval }]) => approval === 'open');
+    const untold = this.open.filter(
+      ({ event }) => this.#inherited.has(event.decision_id) && !this.#calls.has(event.tool_call_id),
     );
-    return new Map(open.filter(([, asked]) => this.#isHeld(asked)));
+    return new Set([...told.map(([id]) => id), ...untold.map(({ event }) => event.tool_call_id)]);
   }
 
-  #isHeld({ event }: OpenApproval): boolean {
-    const call = this.#calls.get(event.tool_call_id);
-    return call === undefined ? this.#inherited.has(event.decision_id) : call.approval === 'open';
+  /** What a person was asked for a call that waits, unless that goes with the run. */
+  openFor(callId: string): OpenApproval | undefined {
+    return this.open.find((asked) => asked.event.tool_call_id === callId && !goesWithRun(asked));
   }
 
   /**
@@ -141,7 +143,7 @@ export class OpenEnds {
    */
   close(ending: Ending, kept: ReadonlySet<string> = new Set()): readonly Payload[] {
     const approvals = [...this.#approvals.values()]
-      .filter(({ event }) => isElicitation(event) || !kept.has(event.tool_call_id))
+      .filter((asked) => goesWithRun(asked) || !kept.has(asked.event.tool_call_id))
       .map(({ event, at }) => agent(cancelled(event, at, ending)));
     const calls = [...this.#calls]
       .filter(([id]) => !kept.has(id))
@@ -172,7 +174,9 @@ export class OpenEnds {
     const asked = this.#approvals.get(decisionId);
     this.#approvals.delete(decisionId);
     if (asked === undefined || !isElicitation(asked.event)) {
-      this.#change(toolCallId, { approval: outcome });
+      // Only a run that ends cancels it, and nothing of its call ran before that.
+      const isTakenBack = asked?.route === 'webhook' && outcome.kind === 'cancelled';
+      this.#change(toolCallId, { approval: isTakenBack ? 'open' : outcome });
     }
     // A signed decision came by another way than the webhook's answer.
     if (asked?.route !== 'webhook' || (isDecision(outcome) && signed !== true)) return;
@@ -194,6 +198,10 @@ export class OpenEnds {
 const isElicitation = ({ origin }: EventOf<'approval_requested'>): boolean =>
   origin.kind === 'elicitation';
 
+/** It is not for the next run to go on with. */
+const goesWithRun = ({ event, route }: OpenApproval): boolean =>
+  isElicitation(event) || route === 'webhook';
+
 const isDecision = ({ kind }: ApprovalOutcomeFields): boolean =>
   kind === 'approved' || kind === 'denied';
 
@@ -206,7 +214,7 @@ function cancelled(
   return {
     type: 'approval_completed',
     decision_id,
-    outcome: { kind: 'cancelled', reason: 'error' },
+    outcome: { kind: 'cancelled', reason: ending.reason },
     duration_ms: since(requestedAt, ending),
     scope,
     tool_call_id,

@@ -1,7 +1,7 @@
 import type { AgentEvent, LifecycleEvent, Payload, TerminalEvent } from './events.ts';
 import { encodeEvent, encodeText, envelopeHead, EventEntry, TextEntry } from './entry.ts';
 import { LeaseLostError } from './errors.ts';
-import type { RunLine } from '../stores/store.ts';
+import type { EndedApprovalLine, RunLine } from '../stores/store.ts';
 import type { JournalLog } from './log.ts';
 import type { LastWords, Session, SessionRun, Settlement } from './session.ts';
 import type { Writer } from './writer.ts';
@@ -43,6 +43,11 @@ export interface RunJournal {
   record(json: string, startKey?: RunLine['startKey']): void;
   /** Queues what the run can be resumed from; stored like a record. */
   checkpoint(text: string): void;
+  /**
+   * Queues what is kept of an approval whose end was appended just before; stored like a record. Of two
+   * for the same decision id the first one counts.
+   */
+  endApproval(ended: Omit<EndedApprovalLine, 'runId'>): void;
   /**
    * The run goes on with a parked one. Said in the turn of its first entry, and by no other run of the
    * session until that is durable; if another run does already, or that one is not parked, nothing of
@@ -146,6 +151,12 @@ export class SessionRunJournal implements RunJournal, SessionRun {
   checkpoint(text: string): void {
     if (!this.#writable()) return;
     this.#session.checkpoints.push({ runId: this.runId, checkpoint: text });
+    this.#deps.writer.list(this.#session, 0);
+  }
+
+  endApproval(ended: Omit<EndedApprovalLine, 'runId'>): void {
+    if (!this.#writable()) return;
+    this.#session.endedApprovals.push({ runId: this.runId, ...ended });
     this.#deps.writer.list(this.#session, 0);
   }
 

@@ -1,5 +1,11 @@
 import { publicSessionId } from '../session-key.ts';
-import type { AppendPart, Lease, RunLine, TerminalLine } from '../stores/store.ts';
+import type {
+  AppendPart,
+  EndedApprovalLine,
+  Lease,
+  RunLine,
+  TerminalLine,
+} from '../stores/store.ts';
 import type { TerminalEvent } from './events.ts';
 import type { StoredEntry } from './reader.ts';
 
@@ -59,6 +65,8 @@ export class Session {
   records: RunLine[] = [];
   /** Checkpoints that go with the next entries. */
   checkpoints: NonNullable<AppendPart['checkpoints']>[number][] = [];
+  /** Approvals that have ended, as the next entries tell. */
+  endedApprovals: EndedApprovalLine[] = [];
   /** The parked run that one of these goes on with; it goes with that run's first entry. */
   continues: AppendPart['continues'];
   readonly settles: SettleRequest[] = [];

@@ -39,6 +39,15 @@ export class StoryTurns {
     }
   }
 
+  /** The call as the model asked for it. */
+  call(toolId: string): ToolCall | undefined {
+    for (const { calls } of this.#turns) {
+      const call = calls.find(({ id }) => id === toolId);
+      if (call !== undefined) return call;
+    }
+    return undefined;
+  }
+
   /** How a call ended; undefined while it has not. */
   result(toolId: string): { readonly text: string; readonly isError: boolean } | undefined {
     return this.#results.get(toolId);

@@ -257,18 +257,21 @@ function terminalOf(session: Session, request: SettleRequest, at: number): Outgo
   return { entry, request, line: { runId, line: json, ...last, ...lastRecord } };
 }
 
-type Beside = Pick<AppendPart, 'records' | 'checkpoints' | 'continues'>;
+type Beside = Pick<AppendPart, 'records' | 'checkpoints' | 'endedApprovals' | 'continues'>;
 
 /** What goes with the entries and is none; undefined when there is nothing, which is mostly so. */
 function takeBeside(session: Session): Beside | undefined {
-  const { records, checkpoints, continues } = session;
-  if (records.length + checkpoints.length === 0 && continues === undefined) return undefined;
+  const { records, checkpoints, endedApprovals, continues } = session;
+  const lines = records.length + checkpoints.length + endedApprovals.length;
+  if (lines === 0 && continues === undefined) return undefined;
   session.records = [];
   session.checkpoints = [];
+  session.endedApprovals = [];
   session.continues = undefined;
   return {
     ...(records.length > 0 && { records }),
     ...(checkpoints.length > 0 && { checkpoints }),
+    ...(endedApprovals.length > 0 && { endedApprovals }),
     ...(continues !== undefined && { continues }),
   };
 }

@@ -115,6 +115,7 @@ function callable(tool: FoundTool, name: string, options: BuildOptions): ServedT
     serverName,
     ...(tool.name !== name && { plainName: tool.name }),
     spec: { name, ...(description === undefined ? {} : { description }), parameters },
+    ...(options.sanitizeSchemas && { inputSchema }),
     execute: async (args, context) => {
       const sent = options.sanitizeSchemas ? restoreArguments(args, inputSchema) : args;
       const { registry, log } = options;

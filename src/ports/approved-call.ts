@@ -1,5 +1,7 @@
 import { argumentsDigest } from '../hitl/digest.ts';
+import { editMisfit } from '../hitl/edits.ts';
 import type { ToolCall } from '../model.ts';
+import { argumentsSchemaOf } from './decision-subject.ts';
 import { gateOf } from './gate-of.ts';
 import type { ApprovalRecord, RunScope } from './run-scope.ts';
 import { parseArguments } from './parse-arguments.ts';
@@ -35,12 +37,19 @@ export function clearanceOf(scope: RunScope, call: ToolCall): Clearance {
   }
   if (record.outcome?.kind !== 'approved') return refused(NOT_APPROVED);
   if (argumentsDigest(args) !== record.request.argumentsDigest) return refused(DIFFERENT);
+  if (edited !== undefined) {
+    const misfit = editMisfit(edited, argumentsSchemaOf(scope, call.name));
+    if (misfit !== undefined) return refused(`${UNFIT}: ${misfit.message}`);
+  }
   const used = edited ?? args;
   return { ok: true, args: used, digest: argumentsDigest(used), isEdited: edited !== undefined };
 }
 
 const NOT_APPROVED = 'tool call blocked: nobody has approved it';
 const DIFFERENT = 'tool call blocked: its arguments are not those that were approved';
+
+/** It was decided while the run was parked, and nobody had the tool at hand. */
+const UNFIT = "tool call blocked: the approver's arguments do not fit the tool";
 
 const digestOf = (record: ApprovalRecord | undefined) =>
   record === undefined ? {} : { digest: record.request.argumentsDigest };

@@ -3,12 +3,15 @@ import type { ApprovalRef, PostAnswer } from '../../machines/approval.machine.ts
 import type { Withdrawal } from '../../machines/tool-call.contract.ts';
 import type { Agent } from '../agent.ts';
 import { steadyNow } from '../clock.ts';
+import { DecisionRefusedError } from '../errors.ts';
 import type { WebhookAnswer, WebhookQuestion } from '../hitl/channel.ts';
 import { checkDecision } from '../hitl/check-decision.ts';
 import { readRequest } from '../hitl/request-approval.ts';
+import { subjectOf } from './decision-subject.ts';
 import { parseArguments } from './parse-arguments.ts';
 import type { ApprovalRecord, RunScope } from './run-scope.ts';
 import type { RunScopes } from './run-scopes.ts';
+import { tellWebhook } from './withdraw-owed.ts';
 
 /** Asks a webhook once; the chart's leaving cuts the request off. */
 export function postApprovalPort(scopes: RunScopes, random: () => number) {
@@ -61,14 +64,9 @@ const hasExpired = ({ clock }: RunScope, { expiresAt }: ApprovalRecord): boolean
  * the chart leaves: better late than never.
  */
 export function withdrawApprovalPort(scopes: RunScopes) {
-  return fromPromise<boolean, Withdrawal>(async ({ input }) => {
-    const { command, withdrawals, journal } = scopes.require(input.runId);
-    const { agent, requestHeaders } = command;
-    // That it is over is durable before somebody is told so: after a crash nobody waits for it again.
-    await journal.flushed().catch(() => {});
-    const { decisionId, reason } = input;
-    return await withdrawals.send({ agent, decisionId, reason, requestHeaders });
-  });
+  return fromPromise<boolean, Withdrawal>(async ({ input }) =>
+    tellWebhook(scopes.require(input.runId), input),
+  );
 }
 
 function questionOf(scope: RunScope, { request, requestedAt }: ApprovalRecord): WebhookQuestion {
@@ -110,16 +108,15 @@ function taken(
   jitter: number,
 ): PostAnswer {
   if (answer.kind === 'failed') return { ...answer, message: scope.redact(answer.message), jitter };
-  const { gate, approvals } = scope.agent;
-  if (approvals === undefined) return failed('the agent asks nobody');
-  const { toolName, origin } = request;
-  const subject = { toolName, origin, policy: approvals, gate };
-  const problem = checkDecision(subject, answer.decision);
-  if (problem !== undefined) return failed(`the webhook's answer is refused: ${problem.message}`);
-  if (answer.decision.approved) scope.holdToolHeaders(request.toolCallId, answer.toolHeaders ?? {});
-  const { reason } = answer.decision;
+  if (scope.agent.approvals === undefined) return failed('the agent asks nobody');
+  const decision = checkDecision(subjectOf(scope, request), answer.decision);
+  if (decision instanceof DecisionRefusedError) {
+    return failed(`the webhook's answer is refused: ${decision.message}`);
+  }
+  if (decision.approved) scope.holdToolHeaders(request.toolCallId, answer.toolHeaders ?? {});
+  const { reason } = decision;
   const said = reason === undefined ? {} : { reason: scope.redact(reason) };
-  return { kind: 'decided', decision: { ...answer.decision, ...said } };
+  return { kind: 'decided', decision: { ...decision, ...said } };
 }
 
 const failed = (message: string): PostAnswer => ({

@@ -66,12 +66,11 @@ function pendingApproval(scope: RunScope, toolCallId: string): CheckpointCall['a
   for (const { request, requestedAt, outcome } of scope.approvals.values()) {
     const { origin, route } = request;
     if (request.toolCallId !== toolCallId || outcome !== undefined) continue;
-    // A question of an executor goes with the execution.
-    if (origin.kind === 'elicitation') continue;
+    // A question of an executor goes with the execution, and one to a webhook with the process.
+    if (origin.kind === 'elicitation' || route === 'webhook') continue;
     return {
       decisionId: request.decisionId,
       origin,
-      ...(route === 'webhook' && { route }),
       argumentsDigest: request.argumentsDigest,
       requestedAt,
       expiresAt: requestedAt + request.timeoutMs,

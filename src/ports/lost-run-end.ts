@@ -2,6 +2,7 @@ import type { RunRecord } from '../handle.ts';
 import { type Checkpoint, checkpointName } from '../journal/checkpoint.ts';
 import type { ErrorFields, TerminalEvent } from '../journal/events.ts';
 import type { RunStory } from '../journal/run-story.ts';
+import type { Ending } from '../journal/open-ends.ts';
 import type { Fate } from './lost-run-fate.ts';
 
 /** What a run lost: the process that had it, or the store at the moment of its end. */
@@ -78,10 +79,11 @@ const approvalsOf = (checkpoint: Checkpoint | undefined): readonly string[] =>
   (checkpoint?.calls ?? []).flatMap(({ approval }) => approval?.decisionId ?? []);
 
 export const ENDINGS: Readonly<
-  Record<LostBy, { readonly call: string; readonly error: ErrorFields }>
+  Record<LostBy, Pick<Ending, 'reason'> & { readonly call: string; readonly error: ErrorFields }>
 > = {
   owner: {
     call: 'the process that made it was lost',
+    reason: 'owner_lost',
     error: {
       code: 'owner_lost',
       message: 'The process that had the run was lost before the run ended.',
@@ -90,6 +92,7 @@ export const ENDINGS: Readonly<
   },
   store: {
     call: 'the run could not keep its record',
+    reason: 'error',
     error: {
       code: 'store_unavailable',
       message: 'The run could not keep its record.',

@@ -29,7 +29,7 @@ export function fateOf({ record, checkpoint, story, deps }: FateInput): Fate {
     wasStopping: story.stopping,
     // A run that the store failed had its end decided; only that was not stored.
     hasCheckpoint: checkpoint !== undefined && deps.lostBy === 'owner',
-    waitsForPerson: [...story.ends.waiting.keys()].some((id) => known.has(id)),
+    waitsForPerson: [...story.ends.held].some((id) => known.has(id)),
     recoveries: checkpoint?.recoveries ?? 0,
     recoveriesMax: RECOVERIES_MAX,
   });

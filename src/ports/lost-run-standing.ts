@@ -49,8 +49,8 @@ function askedFor({ call, approval }: CheckpointCall, session_id: string): OpenA
     tool_call_id: call.id,
     arguments_digest: approval.argumentsDigest,
   };
-  const { requestedAt: at, expiresAt, route = 'conversational' } = approval;
-  return [{ event, at, route, expiresAt }];
+  const { requestedAt: at, expiresAt } = approval;
+  return [{ event, at, route: 'conversational', expiresAt }];
 }
 
 interface Idempotency {
@@ -66,10 +66,9 @@ export function keptCalls(
   { ends, turns }: RunStory,
   { isIdempotent }: Idempotency,
 ): ReadonlySet<string> {
-  const { waiting } = ends;
   const kept = (checkpoint?.calls ?? []).filter(({ call, client, result }) => {
     if (client || result !== undefined || turns.result(call.id) !== undefined) return false;
-    if (waiting.has(call.id)) return true;
+    if (ends.held.has(call.id)) return true;
     // One that was refused is over, though its end did not reach the store.
     return !ends.isRefused(call.id) && isIdempotent(checkpoint?.agent ?? '', call.name);
   });
@@ -96,7 +95,7 @@ function standingCall(
   kept: ReadonlySet<string>,
 ): CheckpointCall {
   const { call, client, result = turns.result(call.id) } = known;
-  const asked = kept.has(call.id) ? ends.waiting.get(call.id) : undefined;
+  const asked = kept.has(call.id) ? ends.openFor(call.id) : undefined;
   const approval = asked && approvalFields(asked);
   return {
     call,
@@ -107,12 +106,7 @@ function standingCall(
 }
 
 /** One whose expiry did not reach the store asked nobody yet, so it has expired at once. */
-function approvalFields({
-  event,
-  at,
-  route,
-  expiresAt = at,
-}: OpenApproval): CheckpointCall['approval'] {
+function approvalFields({ event, at, expiresAt = at }: OpenApproval): CheckpointCall['approval'] {
   const { origin } = event;
   if (origin.kind === 'elicitation') return undefined; // It goes with the execution that asked.
   return {
@@ -121,7 +115,6 @@ function approvalFields({
       origin.kind === 'config_gate'
         ? { kind: 'config_gate', matchedPattern: origin.matched_pattern }
         : { kind: 'agent_requested', reason: origin.reason, agentName: origin.agent_name },
-    ...(route === 'webhook' && { route }),
     argumentsDigest: event.arguments_digest,
     requestedAt: at,
     expiresAt,

@@ -1,4 +1,4 @@
-import type { ApprovalRoute, StopCause } from '../../machines/vocabulary.ts';
+import type { StopCause } from '../../machines/vocabulary.ts';
 import { encodeCheckpoint, type Checkpoint, type CheckpointCall } from '../journal/checkpoint.ts';
 import type { ParkReason } from '../journal/events.ts';
 import type { LastWords } from '../journal/run-journal.ts';
@@ -16,15 +16,8 @@ export interface ParkedApproval {
   readonly arguments: unknown;
   readonly argumentsDigest: string;
   readonly origin: NonNullable<CheckpointCall['approval']>['origin'];
-  /** Absent: `conversational`. */
-  readonly route?: 'webhook';
   readonly requestedAt: number;
 }
-
-/** How the approval of a stored line asks. */
-export const routeOf = (record: string): ApprovalRoute =>
-  // It was written by the run that parked.
-  (JSON.parse(record) as ParkedApproval).route ?? 'conversational';
 
 /** What is stored with the `parked` entry. */
 export const parkedFields = (scope: RunScope, reason: ParkReason): Parked =>
@@ -54,7 +47,6 @@ function approvalLines(
     arguments: parseArguments(call.argumentsText) ?? {},
     argumentsDigest: approval.argumentsDigest,
     origin: approval.origin,
-    ...(approval.route !== undefined && { route: approval.route }),
     requestedAt: approval.requestedAt,
   };
   const { decisionId, expiresAt } = approval;

@@ -1,3 +1,4 @@
+import { keepApproval } from '../facts/ended-approvals.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { RunJournal, UnstoredEvent } from '../journal/run-journal.ts';
 import { appendPayload, isEvidence, storedEntries } from '../journal/run-story.ts';
@@ -43,10 +44,16 @@ function neverBegan({ resumption, firstSeq }: RunScope, lost: readonly UnstoredE
 function tellAgain(scope: RunScope, lost: readonly UnstoredEvent[]): void {
   const gone = new Set(lost.map(({ seq }) => seq)).add(0);
   const kept = scope.evidence.filter((seq) => !gone.has(seq));
-  for (const { payload } of lost) {
-    const seq = appendPayload(scope.journal, payload);
-    if (payload.event.type === 'started') scope.firstSeq = seq;
-    if (isEvidence(payload.event)) kept.push(seq);
+  const first = lost.find(({ seq }) => seq === scope.firstSeq);
+  for (const told of lost) {
+    const { event } = told.payload;
+    const seq = appendPayload(scope.journal, told.payload);
+    if (told === first) scope.firstSeq = seq;
+    if (event.type === 'approval_completed') {
+      // Whoever decided was told that it was not taken.
+      keepApproval(scope, event.decision_id, event.outcome, { wasRefused: true });
+    }
+    if (isEvidence(event)) kept.push(seq);
   }
   scope.evidence = kept;
 }

@@ -81,8 +81,8 @@ interface Restoring {
 }
 
 /**
- * Nobody is asked twice: what was decided is taken, what nobody decided in time has timed out, and a
- * webhook that still has time is asked for the same decision again.
+ * Nobody is asked twice: what was decided is taken, and what nobody decided in time has timed out. A
+ * webhook's question went with the run that asked it, so that its call is held back anew.
  */
 function restoreApproval(
   scope: RunScope,
@@ -90,25 +90,20 @@ function restoreApproval(
   outcomes: Resumption['outcomes'],
 ): ApprovalRequest {
   const { decisionId, requestedAt, expiresAt, origin, argumentsDigest } = approval;
-  const { route = 'conversational' } = approval;
   const timeoutMs = expiresAt - requestedAt;
-  const remainingMs = expiresAt - scope.clock.now();
-  const decided = outcomes.get(decisionId);
-  const isOpen = decided === undefined && route === 'webhook' && remainingMs > 0;
+  const decided = outcomes.get(decisionId) ?? { kind: 'timed_out' as const, waitedMs: timeoutMs };
   const request: ApprovalRequest = {
     decisionId,
     toolCallId: id,
     toolName: name,
     origin,
-    route,
+    route: 'conversational',
     timeoutMs,
     reminderMs: scope.agent.approvals?.reminderMs ?? 0,
     argumentsDigest,
-    ...(isOpen
-      ? { remainingMs }
-      : { decided: decided ?? { kind: 'timed_out', waitedMs: timeoutMs } }),
+    decided,
   };
-  const steadyExpiry = steadyNow(scope.clock) + remainingMs;
+  const steadyExpiry = steadyNow(scope.clock) + expiresAt - scope.clock.now();
   scope.approvals.set(decisionId, {
     request,
     requestedAt,

@@ -4,6 +4,7 @@ import type { RunRecord } from '../handle.ts';
 import type { Journal } from '../journal/journal.ts';
 import type { LastWords, RunJournal } from '../journal/run-journal.ts';
 import { appendPayload, readStory, type RunStory } from '../journal/run-story.ts';
+import { keepLostApproval, type LostAsker } from './keep-lost-approval.ts';
 import { fateOf, type Fate } from './lost-run-fate.ts';
 import { ENDINGS, lastRecord, lostTerminal, type LostBy } from './lost-run-end.ts';
 import {
@@ -76,7 +77,7 @@ async function endLostRun(
   const heardLast = story.lastSeq;
   const goesOn = fate === 'parked' || fate === 'resumed';
   const kept = goesOn ? keptCalls(checkpoint, story, deps) : new Set<string>();
-  closeEnds(story, run, { lostBy, kept });
+  closeEnds(run, { agent: record.agent, story, checkpoint: before }, { lostBy, kept });
   await withdrawOwed(story, run, { agent: record.agent, deps });
   const stands = goesOn ? checkpoint && standing(checkpoint, story, kept) : undefined;
   const event = lostTerminal(story, {
@@ -105,7 +106,7 @@ async function withdrawOwed(
 ): Promise<void> {
   const at = story.lastAt;
   for (const { decisionId, toolCallId, outcome } of story.ends.owed) {
-    const reason = REASONS[outcome.kind];
+    const reason = outcome.kind === 'cancelled' ? outcome.reason : REASONS[outcome.kind];
     const notified = await deps.withdraw({ agent, decisionId, reason });
     const event = {
       type: 'approval_withdrawn',
@@ -123,20 +124,23 @@ const REASONS = {
   approved: 'decided',
   denied: 'decided',
   timed_out: 'timed_out',
-  cancelled: 'owner_lost',
   errored: 'errored',
 } as const;
 
 /** Durations count up to the last sign of life: what came after that is not known. */
 function closeEnds(
-  story: RunStory,
   run: RunJournal,
+  asker: LostAsker,
   { lostBy, kept }: { readonly lostBy: LostBy; readonly kept: ReadonlySet<string> },
 ): void {
+  const { story } = asker;
   if (story.startedAt === null) return; // It told of none that it would have gone on with.
   const at = story.lastAt;
-  for (const payload of story.ends.close({ text: ENDINGS[lostBy].call, at }, kept)) {
+  const { call: text, reason } = ENDINGS[lostBy];
+  for (const payload of story.ends.close({ text, reason, at }, kept)) {
+    const { event } = payload;
     const seq = appendPayload(run, payload);
-    story.note({ seq, at, event: payload.event });
+    if (event.type === 'approval_completed') keepLostApproval(run, asker, event);
+    story.note({ seq, at, event });
   }
 }

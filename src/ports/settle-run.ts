@@ -22,6 +22,12 @@ const TRIES_MAX = 3;
 const RETRY_MS = 1_000;
 
 /**
+ * So long a run that parks waits for what its webhooks say to a notice. Below what a drain leaves of its
+ * time to a run that comes to its checkpoint at the last moment, so that a deaf webhook loses no park.
+ */
+const PARK_NOTICES_MS = 800;
+
+/**
  * Gives a run its one terminal entry. Resolves when it is durable, or when the store says that the
  * run has one already (INV-45): then nothing was written. Rejects when the store takes nothing.
  */
@@ -43,12 +49,11 @@ export async function settle(
   scope: RunScope,
   journal: Journal,
   outcome: RunOutcome,
-  noticesWithinMs?: number,
+  noticesWithinMs = outcome.kind === 'parked' ? PARK_NOTICES_MS : undefined,
 ): Promise<void> {
   const heardLast = scope.journal.lastSeq;
   closeOpen(scope, outcome);
-  const notices = outcome.kind === 'parked' ? undefined : withdrawOwed(scope, noticesWithinMs);
-  if (notices !== undefined) await notices;
+  await withdrawOwed(scope, noticesWithinMs);
   tellUsage(scope);
   for (let attempt = 1; attempt <= TRIES_MAX; attempt += 1) {
     try {
@@ -77,14 +82,20 @@ async function storeEnd(scope: RunScope, outcome: RunOutcome, heardLast: number)
   if (!won) scope.log.warn({ run_id: scope.runId }, 'The run had been settled before');
 }
 
-/** Calls and approvals that nobody closed, so that the record tells the truth of each (INV-38). */
+/**
+ * Calls and approvals that nobody closed, so that the record tells the truth of each (INV-38). Whoever
+ * goes on with a parked run tells of them, but for questions to webhooks: those end with the run that
+ * asked, since an answer would have nobody to come to.
+ */
 export function closeOpen(scope: RunScope, outcome: RunOutcome): void {
-  if (outcome.kind === 'parked') return; // Whoever goes on with the run tells of them.
   if (scope.startedAt === null) return; // It told of none that it would have gone on with.
   const cause = causeOf(outcome);
+  const isParked = outcome.kind === 'parked';
   for (const { request, outcome: known } of scope.approvals.values()) {
-    if (known === undefined) tellApprovalCompleted(scope, request, { kind: 'cancelled', cause });
+    if (known !== undefined || (isParked && request.route !== 'webhook')) continue;
+    tellApprovalCompleted(scope, request, { kind: 'cancelled', cause });
   }
+  if (isParked) return;
   for (const { call } of scope.calls.values()) {
     const abandoned = scope.executions.has(call.id);
     tellCallEnded(scope, {
@@ -194,7 +205,13 @@ function whoEnded(outcome: RunOutcome): string {
 }
 
 /** Failures that are no provider's. */
-const OURS = new Set(['internal_error', 'turn_limit', 'store_unavailable', 'owner_lost']);
+const OURS = new Set([
+  'internal_error',
+  'invariant_violated',
+  'turn_limit',
+  'store_unavailable',
+  'owner_lost',
+]);
 
 /** Why what is still open is closed. */
 export function causeOf(outcome: RunOutcome): StopCause {

@@ -1,16 +1,16 @@
 import { withdrawnFor } from '../../machines/withdrawn-for.ts';
 import { tellApprovalWithdrawn } from '../facts/approvals.ts';
+import type { Withdrawal } from '../hitl/withdrawals.ts';
 import type { ApprovalRecord, RunScope } from './run-scope.ts';
 
 /**
  * Tells webhooks that nobody waits any more, for approvals that no chart could tell of: those of a run
- * that ends before it came to them, or without its chart. `withinMs` bounds the wait; what is not sure
- * by then is told as not notified, though the notice goes on. Never rejects.
+ * that is parked, or ends without its chart. `withinMs` bounds the wait; what is not sure by then is told
+ * as not notified, though the notice goes on. Never rejects.
  */
-export function withdrawOwed(scope: RunScope, withinMs?: number): Promise<unknown> | undefined {
+export async function withdrawOwed(scope: RunScope, withinMs: number | undefined): Promise<void> {
   const owed = [...scope.approvals.values()].flatMap((record) => reasonsOf(record));
-  if (owed.length === 0) return undefined; // Nearly every run: its end does not wait for anything.
-  return Promise.all(owed.map((one) => withdraw(scope, one, withinMs)));
+  await Promise.all(owed.map((one) => withdraw(scope, one, withinMs)));
 }
 
 interface Owed {
@@ -20,10 +20,8 @@ interface Owed {
 
 function reasonsOf(record: ApprovalRecord): readonly Owed[] {
   const { request, outcome, withdrawn } = record;
-  if (request.route !== 'webhook' || withdrawn === true) return [];
-  const known = outcome ?? request.decided;
-  // One without an outcome is of a run that never began.
-  const reason = known === undefined ? 'run_ended' : withdrawnFor(request, known);
+  if (outcome === undefined || withdrawn === true) return [];
+  const reason = withdrawnFor(request, outcome);
   return reason === undefined ? [] : [{ record, reason }];
 }
 
@@ -32,16 +30,25 @@ async function withdraw(
   { record: { request }, reason }: Owed,
   withinMs: number | undefined,
 ): Promise<void> {
-  const { runId, command, withdrawals } = scope;
+  const { runId } = scope;
   const { decisionId, toolCallId } = request;
-  const { agent, requestHeaders } = command;
-  const sent = withdrawals.send({ agent, decisionId, reason, requestHeaders });
-  // A run that never began tells of none that it would have gone on with.
-  if (scope.startedAt === null) return;
+  const sent = tellWebhook(scope, { decisionId, reason });
   const notified = withinMs === undefined ? await sent : await within(scope, sent, withinMs);
   if (scope.journal.settled) return;
   const withdrawal = { runId, toolCallId, decisionId, reason };
   tellApprovalWithdrawn(scope, { withdrawal, notified });
+}
+
+/**
+ * Tells the webhook once that it is over, as soon as that is durable: after a crash nobody waits for it
+ * again. Resolves to whether the notice was taken; never rejects.
+ */
+export async function tellWebhook(
+  { journal, withdrawals, command: { agent, requestHeaders } }: RunScope,
+  { decisionId, reason }: Pick<Withdrawal, 'decisionId' | 'reason'>,
+): Promise<boolean> {
+  await journal.flushed().catch(() => {});
+  return await withdrawals.send({ agent, decisionId, reason, requestHeaders });
 }
 
 async function within({ clock }: RunScope, sent: Promise<boolean>, ms: number): Promise<boolean> {

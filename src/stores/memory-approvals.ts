@@ -48,11 +48,11 @@ export class MemoryApprovals {
     for (const approval of this.#ofRun(runId)) this.#remove(approval);
   }
 
-  /** Those of a run that nobody has decided, expired or not. */
-  forgetUndecided(runId: string): void {
-    for (const approval of this.#ofRun(runId)) {
-      if (approval.outcome === undefined) this.#remove(approval);
-    }
+  /** Those of a run that nobody has decided, expired or not. Answers what they were. */
+  forgetUndecided(runId: string): readonly StoredApproval[] {
+    const undecided = this.#ofRun(runId).filter(({ outcome }) => outcome === undefined);
+    for (const approval of undecided) this.#remove(approval);
+    return undecided;
   }
 
   list({ realm, runId, pendingAt, before, limit }: ApprovalQuery): StoredApproval[] {

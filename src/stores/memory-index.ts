@@ -1,4 +1,5 @@
 import { MemoryApprovals } from './memory-approvals.ts';
+import { MemoryEnded } from './memory-ended.ts';
 import { MemoryGrants } from './memory-grants.ts';
 import { MemorySessions } from './memory-sessions.ts';
 import { firstOf } from './ordered-keys.ts';
@@ -28,6 +29,7 @@ export interface MemoryIndexOptions {
 export class MemoryIndex {
   readonly sessions = new MemorySessions();
   readonly approvals = new MemoryApprovals();
+  readonly ended = new MemoryEnded();
   readonly grants = new MemoryGrants();
   readonly checkpoints = new Map<string, string>();
   readonly logs = new Map<string, string>();
@@ -60,7 +62,8 @@ export class MemoryIndex {
   }
 
   /** All of a part but its entries and its terminal; or why none of it. */
-  put({ lease, records, checkpoints, continues }: AppendPart): AppendOutcome | undefined {
+  put(part: AppendPart): AppendOutcome | undefined {
+    const { lease, records, checkpoints, continues, endedApprovals } = part;
     if (continues !== undefined && !this.#continue(continues)) {
       return { status: 'taken', by: this.#runs.get(continues.runId)?.continuedBy };
     }
@@ -74,6 +77,7 @@ export class MemoryIndex {
       // The run that is gone on with needs none once the run that goes on with it has its own.
       if (runId === continues?.by) this.checkpoints.delete(continues.runId);
     }
+    for (const line of endedApprovals ?? []) this.ended.put({ ...line, sessionId: lease.key });
     return undefined;
   }
 
@@ -98,13 +102,15 @@ export class MemoryIndex {
   }
 
   /** False when the run is not parked, or another one goes on with it. */
-  discard(runId: string): boolean {
+  discard(runId: string, outcome?: string): boolean {
     const run = this.#runs.get(runId);
     if (run === undefined || !this.#resumable.delete(runId)) return false;
     this.#runs.set(runId, { ...run, parked: false, automatic: false });
     this.#settled.add(runId);
     this.checkpoints.delete(runId);
-    this.approvals.forgetUndecided(runId);
+    for (const approval of this.approvals.forgetUndecided(runId)) {
+      if (outcome !== undefined) this.ended.put({ ...approval, outcome });
+    }
     return true;
   }
 
@@ -183,6 +189,7 @@ export class MemoryIndex {
     this.#startsOf.delete(runId);
     this.#runIds.delete(sessionId, runId);
     this.approvals.forget(runId);
+    this.ended.forget(runId);
     this.sessions.removeRun(sessionId, runId);
     if (!this.#options.hasEntries(sessionId)) this.#forgetEmpty(sessionId);
   }

@@ -10,6 +10,8 @@ import {
   type AppendPart,
   type ApprovalQuery,
   type DecideOutcome,
+  type EndedApproval,
+  type EndedApprovalQuery,
   FENCED,
   type Grant,
   type JournalPage,
@@ -144,9 +146,9 @@ class MemoryStore implements Store {
     return this.#index.logs.get(runId);
   }
 
-  discard(runId: string): boolean {
+  discard(runId: string, outcome?: string): boolean {
     this.ping();
-    return this.#index.discard(runId);
+    return this.#index.discard(runId, outcome);
   }
 
   forgetRuns(before: string, limit: number): number {
@@ -192,6 +194,16 @@ class MemoryStore implements Store {
   expireApproval(decisionId: string, outcome: string, now: number): boolean {
     this.ping();
     return this.#index.expireApproval(decisionId, outcome, now);
+  }
+
+  getEnded(decisionId: string): EndedApproval | undefined {
+    this.ping();
+    return this.#index.ended.get(decisionId);
+  }
+
+  listEnded(query: EndedApprovalQuery): readonly EndedApproval[] {
+    this.ping();
+    return this.#index.ended.list(query);
   }
 
   putGrant(grant: Grant): void {

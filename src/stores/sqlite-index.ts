@@ -1,4 +1,5 @@
 import { SqliteApprovals } from './sqlite-approvals.ts';
+import { SqliteEnded } from './sqlite-ended.ts';
 import type { SqliteFile } from './sqlite-file.ts';
 import { SqliteGrants } from './sqlite-grants.ts';
 import { SqliteRunTexts } from './sqlite-run-texts.ts';
@@ -12,6 +13,7 @@ export class SqliteIndex {
   readonly texts: SqliteRunTexts;
   readonly sessions: SqliteSessions;
   readonly approvals: SqliteApprovals;
+  readonly ended: SqliteEnded;
   readonly grants: SqliteGrants;
 
   constructor(file: SqliteFile) {
@@ -19,6 +21,7 @@ export class SqliteIndex {
     this.texts = new SqliteRunTexts(file);
     this.sessions = new SqliteSessions(file);
     this.approvals = new SqliteApprovals(file);
+    this.ended = new SqliteEnded(file);
     this.grants = new SqliteGrants(file);
   }
 
@@ -27,7 +30,8 @@ export class SqliteIndex {
   }
 
   /** Inside a transaction: all of a part but its entries and its terminal; or why none of it. */
-  put({ lease, records, checkpoints, continues }: AppendPart): AppendOutcome | undefined {
+  put(part: AppendPart): AppendOutcome | undefined {
+    const { lease, records, checkpoints, continues, endedApprovals } = part;
     const taken = continues && this.runs.continue(continues.runId, continues.by);
     if (taken !== undefined) return taken;
     // They are asked for in the run that goes on; nobody decides them here any more.
@@ -42,6 +46,7 @@ export class SqliteIndex {
       // The run that is gone on with needs none once the run that goes on with it has its own.
       if (runId === continues?.by) this.texts.dropCheckpoint(continues.runId);
     }
+    for (const line of endedApprovals ?? []) this.ended.put(lease.key, line);
     return undefined;
   }
 
@@ -59,8 +64,9 @@ export class SqliteIndex {
   }
 
   /** Inside a transaction. False when the run is not parked, or another one goes on with it. */
-  discard(runId: string): boolean {
+  discard(runId: string, outcome?: string): boolean {
     if (!this.runs.discard(runId)) return false;
+    if (outcome !== undefined) this.ended.putUndecided(runId, outcome);
     this.texts.dropCheckpoint(runId);
     this.approvals.forgetUndecided(runId);
     return true;
@@ -75,6 +81,7 @@ export class SqliteIndex {
     for (const { runId } of runs) {
       this.texts.forget(runId);
       this.approvals.forget(runId);
+      this.ended.forget(runId);
     }
     for (const sessionId of new Set(runs.map((run) => run.sessionId))) {
       if (!hasEntries(sessionId)) this.#forgetEmpty(sessionId);

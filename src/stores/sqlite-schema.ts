@@ -105,8 +105,18 @@ const THIRD = `
   CREATE INDEX approvals_expiring ON approvals (expires_at, decision_id) WHERE outcome IS NULL;
 `;
 
+/** Persisted. Approvals that have ended, as long as their runs are kept. */
+const FOURTH = `
+  CREATE TABLE ended_approvals (
+    decision_id TEXT PRIMARY KEY, run_id TEXT NOT NULL, session_id TEXT NOT NULL,
+    record TEXT NOT NULL, expires_at REAL NOT NULL, outcome TEXT NOT NULL
+  ) STRICT;
+  CREATE INDEX ended_approvals_by_run ON ended_approvals (run_id, decision_id);
+  CREATE INDEX ended_approvals_by_realm ON ended_approvals (${REALM}, decision_id);
+`;
+
 /** Each brings a file of the version that is its place in the list to the next one. */
-const STEPS = [FIRST, SECOND, THIRD] as const;
+const STEPS = [FIRST, SECOND, THIRD, FOURTH] as const;
 
 /** A newer file is refused, an older one is brought up by the steps from its version on. */
 export const SCHEMA_VERSION = STEPS.length;

@@ -16,6 +16,8 @@ import {
   type AppendPart,
   type ApprovalQuery,
   type DecideOutcome,
+  type EndedApproval,
+  type EndedApprovalQuery,
   FENCED,
   type Grant,
   type JournalPage,
@@ -173,8 +175,8 @@ class SqliteStore implements Store {
     return this.#file.guard(() => this.#index.texts.log(runId));
   }
 
-  discard(runId: string): boolean {
-    const isDone = this.#file.write(() => this.#index.discard(runId));
+  discard(runId: string, outcome?: string): boolean {
+    const isDone = this.#file.write(() => this.#index.discard(runId, outcome));
     if (isDone) this.#checkpointer.wrote(PAGES_A_RUN);
     return isDone;
   }
@@ -222,6 +224,14 @@ class SqliteStore implements Store {
 
   expireApproval(decisionId: string, outcome: string, now: number): boolean {
     return this.#file.write(() => this.#index.approvals.expire(decisionId, outcome, now));
+  }
+
+  getEnded(decisionId: string): EndedApproval | undefined {
+    return this.#file.guard(() => this.#index.ended.get(decisionId));
+  }
+
+  listEnded(query: EndedApprovalQuery): readonly EndedApproval[] {
+    return this.#file.guard(() => this.#index.ended.list(query));
   }
 
   putGrant(grant: Grant): void {
@@ -326,14 +336,17 @@ function pagesOf(kept: readonly TailPart[], parts: readonly AppendPart[]): numbe
   let bytes = 0;
   for (const { group } of kept) bytes += group.body.length;
   let texts = 0;
-  for (const part of parts) if (part.checkpoints ?? part.terminal) texts += textsOf(part);
+  for (const part of parts) {
+    if (part.checkpoints ?? part.endedApprovals ?? part.terminal) texts += textsOf(part);
+  }
   return 2 + (2 * bytes + texts) / PAGE_BYTES;
 }
 
 /** Characters that a part brings to the tables beside the entries. */
-function textsOf({ checkpoints = [], terminal }: AppendPart): number {
+function textsOf({ checkpoints = [], endedApprovals = [], terminal }: AppendPart): number {
   const { transcript, log, parked } = terminal ?? {};
   const texts = [transcript, log, parked?.checkpoint];
   for (const { checkpoint } of checkpoints) texts.push(checkpoint);
+  for (const { record, outcome } of endedApprovals) texts.push(record, outcome);
   return texts.reduce((sum, text) => sum + (text?.length ?? 0), 0);
 }

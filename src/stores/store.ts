@@ -49,6 +49,14 @@ export interface ApprovalLine {
   readonly expiresAt: number;
 }
 
+/** An approval that nobody waits for any more, however it ended. */
+export interface EndedApprovalLine extends ApprovalLine {
+  /** The run that told of its end. */
+  readonly runId: string;
+  /** JSON text, opaque here. */
+  readonly outcome: string;
+}
+
 /** A run's record while it lives. */
 export interface RunLine {
   readonly runId: string;
@@ -74,6 +82,8 @@ export interface AppendPart {
   readonly records?: readonly RunLine[];
   /** Each replaces the run's checkpoint, unless the run has been settled. */
   readonly checkpoints?: readonly { readonly runId: string; readonly checkpoint: string }[];
+  /** Of two for the same decision id the first one stays. */
+  readonly endedApprovals?: readonly EndedApprovalLine[];
   /**
    * The run `by` goes on with the parked run `runId`, if no other does yet. Otherwise, or when
    * `runId` is not parked, nothing of the part is written and the outcome is `taken`. What nobody has
@@ -188,16 +198,16 @@ export interface RunStore {
   getCheckpoint(runId: string): Awaitable<string | undefined>;
   /**
    * Gives up a parked run that no other run goes on with: it is not parked any more, and its
-   * checkpoint and its undecided approvals are deleted. True when this call did so; false for any
-   * other run.
+   * checkpoint and its undecided approvals are deleted. Those are kept as ended, if there is an
+   * `outcome` for them. True when this call did so; false for any other run.
    */
-  discard(runId: string): Awaitable<boolean>;
+  discard(runId: string, outcome?: string): Awaitable<boolean>;
   /** The `log` of the run's terminal line. */
   getLog(runId: string): Awaitable<string | undefined>;
   /**
    * Deletes settled runs that no resume is waited for and whose id is smaller than `before`, at most
-   * `limit` of them and the smallest first, with their logs, checkpoints, approvals and start keys,
-   * and sessions that are left without runs and entries. Answers how many runs went.
+   * `limit` of them and the smallest first, with their logs, checkpoints, approvals, ended ones
+   * among them, and start keys, and sessions that are left without runs and entries. Answers how many runs went.
    */
   forgetRuns(before: string, limit: number): Awaitable<number>;
 }
@@ -256,7 +266,14 @@ export type DecideOutcome =
   | { readonly won: boolean; readonly approval: StoredApproval }
   | undefined;
 
-/** Approvals of parked runs. Those of live runs live in their charts. */
+export type EndedApproval = StoredApproval & { readonly outcome: string };
+
+export type EndedApprovalQuery = Omit<ApprovalQuery, 'pendingAt'>;
+
+/**
+ * Approvals of parked runs, and those that have ended. Those of live runs live in their charts. One
+ * that was decided while its run was parked ends when a run that goes on tells of it.
+ */
 export interface ApprovalStore {
   /**
    * Records the outcome of an approval that has none and has not expired at `now`, and answers the
@@ -276,6 +293,10 @@ export interface ApprovalStore {
    * did so; false when it was decided or has not expired, or when its run is not parked any more.
    */
   expireApproval(decisionId: string, outcome: string, now: number): Awaitable<boolean>;
+  /** As the run that told of its end has left it. */
+  getEnded(decisionId: string): Awaitable<EndedApproval | undefined>;
+  /** Greatest decision id first. */
+  listEnded(query: EndedApprovalQuery): Awaitable<readonly EndedApproval[]>;
 }
 
 /** What an approver has approved for the rest of a session. */

@@ -7,6 +7,8 @@ import {
   type Awaitable,
   type Bus,
   type DecideOutcome,
+  type EndedApproval,
+  type EndedApprovalQuery,
   type Grant,
   type JournalPage,
   type Lease,
@@ -117,8 +119,8 @@ export class WatchedStore implements Store {
     return this.#store.getCheckpoint(runId);
   }
 
-  discard(runId: string): Awaitable<boolean> {
-    const answer = this.#watch('leases', () => this.#store.discard(runId));
+  discard(runId: string, outcome?: string): Awaitable<boolean> {
+    const answer = this.#watch('leases', () => this.#store.discard(runId, outcome));
     return this.#then(answer, (isDone) => isDone);
   }
 
@@ -163,6 +165,14 @@ export class WatchedStore implements Store {
 
   expireApproval(decisionId: string, outcome: string, now: number): Awaitable<boolean> {
     return this.#watch('leases', () => this.#store.expireApproval(decisionId, outcome, now));
+  }
+
+  getEnded(decisionId: string): Awaitable<EndedApproval | undefined> {
+    return this.#store.getEnded(decisionId);
+  }
+
+  listEnded(query: EndedApprovalQuery): Awaitable<readonly EndedApproval[]> {
+    return this.#store.listEnded(query);
   }
 
   putGrant(grant: Grant): Awaitable<void> {

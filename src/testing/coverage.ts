@@ -1,4 +1,5 @@
 import type {
+  AnyActorRef,
   AnyMachineSnapshot,
   AnyStateMachine,
   AnyStateNode,
@@ -19,12 +20,19 @@ export interface Coverage {
   watch(machine: AnyStateMachine): {
     readonly machine: AnyStateMachine;
     readonly inspect: (event: InspectionEvent) => void;
+    /** The transitions of each step that a watched chart has taken, by name and in order. */
+    readonly steps: readonly (readonly string[])[];
   };
   /** Every state, transition (`always` ones included) and named guard, in the chart's order. */
   readonly rows: readonly CoverageRow[];
   /** The rows nobody reached, as text. Empty when the chart is covered. */
   readonly missing: readonly string[];
+  /** Each transition that directly followed another one in the same chart, as {@link pairOf} gives it. */
+  readonly pairs: ReadonlySet<string>;
 }
+
+/** Two transitions, one directly after the other, by name. */
+export const pairOf = (first: string, second: string): string => `${first}\t${second}`;
 
 /** Makes an empty coverage of `machine`, to be given to each of its drives. */
 export function createCoverage(machine: AnyStateMachine): Coverage {
@@ -44,6 +52,7 @@ class Counted implements Coverage {
   readonly #transitions = new Map<string, number>();
   readonly #passes = new Map<string, number>();
   readonly #refuses = new Map<string, number>();
+  readonly pairs = new Set<string>();
 
   constructor(machine: AnyStateMachine) {
     for (const node of nodesOf(machine.root)) {
@@ -75,14 +84,23 @@ class Counted implements Coverage {
     const guards = plainGuards(machine).map(([name, guard]) => [name, this.#counting(name, guard)]);
     const watched = machine.provide({ guards: Object.fromEntries(guards) } as never);
     const names = transitionNames(watched);
+    const steps: (readonly string[])[] = [];
+    const last = new WeakMap<AnyActorRef, readonly string[]>();
     this.#enter(initialNodes(watched.root));
     return {
       machine: watched as AnyStateMachine,
       inspect: (event: InspectionEvent) => {
         if (event.type !== '@xstate.microstep') return;
         const snapshot = event.snapshot as AnyMachineSnapshot;
-        if (snapshot.machine === watched) this.#step(event._transitions, names, snapshot);
+        if (snapshot.machine !== watched) return;
+        const taken = this.#step(event._transitions, names, snapshot);
+        if (taken.length === 0) return;
+        const chart = event.actorRef as AnyActorRef;
+        this.#pair(last.get(chart) ?? [], taken);
+        last.set(chart, taken);
+        steps.push(taken);
       },
+      steps,
     };
   }
 
@@ -90,12 +108,17 @@ class Counted implements Coverage {
     taken: readonly AnyTransitionDefinition[],
     names: ReadonlyMap<AnyTransitionDefinition, string>,
     snapshot: AnyMachineSnapshot,
-  ): void {
-    for (const transition of taken) {
-      const name = names.get(transition);
-      if (name !== undefined) bump(this.#transitions, name);
-    }
+  ): readonly string[] {
+    const known = taken.flatMap((transition) => names.get(transition) ?? []);
+    for (const name of known) bump(this.#transitions, name);
     this.#enter(snapshot._nodes);
+    return known;
+  }
+
+  #pair(firsts: readonly string[], seconds: readonly string[]): void {
+    for (const first of firsts) {
+      for (const second of seconds) this.pairs.add(pairOf(first, second));
+    }
   }
 
   #enter(nodes: readonly AnyStateNode[]): void {

@@ -10,6 +10,7 @@ import {
 } from 'xstate';
 import type { Coverage } from './coverage.ts';
 import { createPorts, type FirstSnapshots, type Ports } from './ports.ts';
+import { followTimers, type TimerSource } from './timer-sources.ts';
 import { createVirtualClock, type PendingTimer, type VirtualClock } from './virtual-clock.ts';
 
 /** A chart that runs alone: its clock, its children and what it tells are the test's. */
@@ -23,6 +24,8 @@ export interface Drive<Machine extends AnyStateMachine> {
   readonly error: unknown;
   /** The chart's own delayed events that are still to come, oldest first. */
   readonly timers: readonly ChartTimer[];
+  /** The transitions of each step so far, by name and in order; empty without a coverage. */
+  readonly steps: readonly (readonly string[])[];
   /**
    * Makes an event happen the way it would in earnest: a timer fires, a child ends or shows a
    * snapshot, and everything else is sent. Throws when the timer is not armed or no such child runs.
@@ -69,14 +72,17 @@ class Driven<Machine extends AnyStateMachine> implements Drive<Machine> {
   readonly clock: VirtualClock;
   readonly ports: Ports;
   readonly emitted: EventObject[] = [];
+  readonly steps: readonly (readonly string[])[];
   error: unknown;
-  readonly #scheduled = new Map<PendingTimer, { source: AnyActorRef; type: string }>();
+  readonly #scheduled: ReadonlyMap<PendingTimer, TimerSource>;
 
   constructor(machine: Machine, options: DriveOptions<Machine>) {
     this.clock = options.clock ?? createVirtualClock();
     this.ports = createPorts(fakeSources(machine, options.real), options.shows);
     const provided = machine.provide({ actors: this.ports.actors } as never);
-    const watched = options.coverage?.watch(provided) ?? { machine: provided, inspect: undefined };
+    const unwatched = { machine: provided, inspect: undefined, steps: [] };
+    const watched = options.coverage?.watch(provided) ?? unwatched;
+    this.steps = watched.steps;
     // `provide` gives a machine of the same type; its declared type has lost the name.
     this.actor = createActor(
       watched.machine as Machine,
@@ -86,7 +92,7 @@ class Driven<Machine extends AnyStateMachine> implements Drive<Machine> {
         ...(watched.inspect && { inspect: watched.inspect }),
       } as never,
     );
-    this.#followTimers();
+    this.#scheduled = followTimers(this.actor.system, this.clock);
     this.actor.on('*' as never, (fact: EventObject) => this.emitted.push(fact));
     this.actor.subscribe({ error: (error) => (this.error = error) });
     this.actor.start();
@@ -130,17 +136,6 @@ class Driven<Machine extends AnyStateMachine> implements Drive<Machine> {
     const call = this.ports.live(id);
     if (call === undefined) throw new Error(`The chart has no running child "${id}".`);
     return call;
-  }
-
-  /** XState gives the clock a bare callback, so its scheduler is asked whose timer it is. */
-  #followTimers(): void {
-    const { scheduler } = this.actor.system;
-    const schedule = scheduler.schedule;
-    scheduler.schedule = (source, target, event, delay, id) => {
-      schedule(source, target, event, delay, id);
-      const timer = this.clock.pending.at(-1);
-      if (Number.isFinite(delay) && timer) this.#scheduled.set(timer, { source, type: event.type });
-    };
   }
 }
 

@@ -45,6 +45,8 @@ export interface FakeUpstreamOptions {
   readonly clock?: Clock;
   /** When present, requests must carry this key. */
   readonly apiKey?: string;
+  /** Where it listens; the system chooses without it. */
+  readonly port?: number;
 }
 
 export interface FakeUpstream {
@@ -102,7 +104,7 @@ class Upstream implements FakeUpstream {
   }
 
   async listen(): Promise<void> {
-    this.#server.listen(0, '127.0.0.1');
+    this.#server.listen(this.#options.port ?? 0, '127.0.0.1');
     await once(this.#server, 'listening');
   }
 

@@ -11,6 +11,7 @@ export function createCountingIds(): Ids {
   const completion = counter();
   const request = counter();
   const observer = counter();
+  const owner = counter();
   return {
     run: () => `00000000-0000-7000-8000-${hex(run(), 12)}`,
     decision: () => `00000000-0000-7000-9000-${hex(decision(), 12)}`,
@@ -18,6 +19,7 @@ export function createCountingIds(): Ids {
     completion: () => `chatcmpl-00000000-0000-4000-8000-${hex(completion(), 12)}`,
     request: () => `req_${hex(request(), 32)}`,
     observer: () => `obs_${hex(observer(), 32)}`,
+    owner: () => `owner-${owner()}`,
   };
 }
 

@@ -13,6 +13,22 @@ export {
   type ScriptStep,
   type ScriptTurn,
 } from '../providers/scripted.ts';
+export type {
+  ChildAct,
+  ChildActs,
+  Commands,
+  Composition,
+  CompositionEdge,
+  CompositionInvariant,
+  CompositionOptions,
+  CompositionTimer,
+  CompositionView,
+  Happening,
+  RunningChart,
+} from './composition/contract.ts';
+export { exploreComposition } from './composition/explore.ts';
+export { CompositionError } from './composition/oracle.ts';
+export { compositionTable } from './composition/table.ts';
 export { type Coverage, type CoverageRow, coverageTable, createCoverage } from './coverage.ts';
 export {
   type ChartTimer,
@@ -49,6 +65,7 @@ export {
   type Payload,
   type Payloads,
 } from './paths.ts';
+export { readJournal } from './read-journal.ts';
 export { createPorts, type FirstSnapshots, type PortCall, type Ports } from './ports.ts';
 export {
   createVirtualClock,

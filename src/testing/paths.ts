@@ -65,6 +65,10 @@ export interface Edge {
   readonly timers: readonly ArmedTimer[];
   /** The children that run afterwards. */
   readonly children: readonly string[];
+  /** What tells the state before it from others, as text; edges out of one state share it. */
+  readonly fromKey: string;
+  /** The same for the state after it. */
+  readonly toKey: string;
 }
 
 /**
@@ -82,6 +86,16 @@ export function edgesOf<Machine extends AnyStateMachine>(
   const walker = new Walker(machine, options);
   const start = walker.start();
   return [walker.startEdge(start), ...walker.paths().flatMap((path) => walker.edgesFrom(path))];
+}
+
+/** The edge of `next` after that of `edge`, by the way of `edge`. `next` must be possible there. */
+export function edgeAfter<Machine extends AnyStateMachine>(
+  machine: Machine,
+  options: PathOptions<Machine>,
+  [edge, next]: readonly [Edge, Edge],
+): Edge {
+  const way = edge.event === undefined ? edge.path : [...edge.path, edge.event];
+  return new Walker(machine, options).edgeAfter(way, next.event as EventObject);
 }
 
 const LIMIT_DEFAULT = 5_000;
@@ -112,28 +126,56 @@ class Walker<Machine extends AnyStateMachine> {
       transition: (walk, event) => this.#step(walk, event),
       getPersistedSnapshot: (walk) => walk,
     };
-    const paths = getShortestPaths(logic, {
-      events: (walk: Walk) => this.#eventsOf(walk),
-      serializeState: (walk: Walk) => this.#keyOf(walk),
-      serializeEvent: nameOf,
-      limit: this.#options.limit ?? LIMIT_DEFAULT,
-    });
-    return paths.map((path) => path.steps.slice(1).map((step) => step.event));
+    let last = '';
+    const serializeState = (walk: Walk): string => {
+      last = this.#keyOf(walk);
+      return last;
+    };
+    const limit = this.#options.limit ?? LIMIT_DEFAULT;
+    try {
+      const events = (walk: Walk) => this.#eventsOf(walk);
+      const paths = getShortestPaths(logic, {
+        ...{ events, serializeState, limit },
+        serializeEvent: nameOf,
+      });
+      return paths.map((path) => path.steps.slice(1).map((step) => step.event));
+    } catch (error) {
+      if (!(error instanceof Error) || !error.message.startsWith('Traversal limit')) throw error;
+      throw endless(limit, last, error);
+    }
   }
 
   startEdge(walk: Walk): Edge {
     const to = this.#label(walk);
-    return { path: [], event: undefined, from: '-', on: 'start', to, ...outcome(walk) };
+    const keys = { fromKey: '', toKey: this.#keyOf(walk) };
+    return { path: [], event: undefined, from: '-', on: 'start', to, ...outcome(walk), ...keys };
   }
 
   edgesFrom(path: readonly EventObject[]): Edge[] {
     const walk = this.#replay(path);
     return this.#eventsOf(walk).map((event) => {
-      const next = this.#step(walk, event);
-      this.#assertSameFuture(next);
-      const [from, on, to] = [this.#label(walk), labelOfEvent(event), this.#label(next)];
-      return { path, event, from, on, to, ...outcome(next) };
+      this.#assertSameFuture(this.#step(walk, event));
+      return this.#edge({ path, walk, event });
     });
+  }
+
+  edgeAfter(path: readonly EventObject[], event: EventObject): Edge {
+    return this.#edge({ path, walk: this.#replay(path), event });
+  }
+
+  #edge({
+    path,
+    walk,
+    event,
+  }: {
+    path: readonly EventObject[];
+    walk: Walk;
+    event: EventObject;
+  }): Edge {
+    const next = this.#step(walk, event);
+    const [from, on, to] = [this.#label(walk), labelOfEvent(event), this.#label(next)];
+    const keys = { fromKey: this.#keyOf(walk), toKey: this.#keyOf(next) };
+    return { path, event, from, on, to, ...outcome(next), ...keys };
   }
 
   #step(walk: Walk, event: EventObject): Walk {
@@ -190,6 +232,13 @@ class Walker<Machine extends AnyStateMachine> {
     return labelOfState(at.value, this.#options.key?.(at));
   }
 }
+
+const endless = (limit: number, key: string, cause: Error): Error =>
+  new Error(
+    `More than ${limit} steps, and the walk has not ended; it came to the state ${key}. Something ` +
+      'counts up without a bound: bound it, leave it out of `key`, or raise `limit`.',
+    { cause },
+  );
 
 const outcome = ({ at, effects, timers, ended }: Walk) => ({
   expected: at,

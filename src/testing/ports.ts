@@ -10,6 +10,8 @@ import type {
 /** A child that a chart invoked or spawned, in the hands of the test. */
 export interface PortCall {
   readonly id: string;
+  /** Its id behind those of the charts it runs under, the outermost left out: `tool.a/executeTool`. */
+  readonly path: string;
   /** The name under which the chart knows the child's logic. */
   readonly src: string;
   readonly input: unknown;
@@ -114,8 +116,17 @@ const ended = (
   end: { status: string; output?: unknown; error?: unknown },
 ): PortSnapshot => ({ ...snapshot, ...end }) as PortSnapshot;
 
+/** The ids from below the outermost actor down to `ref`; empty for the outermost itself. */
+export function pathOf(ref: AnyActorRef): string {
+  const parent = ref._parent;
+  if (parent === undefined) return '';
+  const above = pathOf(parent);
+  return above === '' ? ref.id : `${above}/${ref.id}`;
+}
+
 class Call implements PortCall {
   readonly id: string;
+  readonly path: string;
   readonly src: string;
   readonly input: unknown;
   readonly received: EventObject[] = [];
@@ -124,6 +135,7 @@ class Call implements PortCall {
 
   constructor(src: string, input: unknown, ref: AnyActorRef) {
     this.id = ref.id;
+    this.path = pathOf(ref);
     this.src = src;
     this.input = input;
     this.#ref = ref;

@@ -26,7 +26,7 @@ const mayWait = (path: string): boolean =>
 /** What the repository may show to somebody who opens it. */
 const TOP_LEVEL = new Set(
   `.ci .editorconfig .git .gitattributes .github .gitignore .npmrc .nvmrc .runwarden CHANGELOG.md
-  CONTRIBUTING.md LICENSE README.md SECURITY.md coverage diagrams dist machines node_modules
+  CONTRIBUTING.md LICENSE README.md SECURITY.md coverage diagrams dist docs machines node_modules
   package-lock.json package.json src test tsconfig.json`.split(/\s+/),
 );
 

@@ -29,8 +29,16 @@ describe('diagrams', () => {
   });
 
   it('keeps no file of a chart that is gone', () => {
-    const known = new Set([...rendered.keys(), ...CHARTS.map(({ name }) => `${name}.edges.tsv`)]);
+    const tables = CHARTS.flatMap(({ name }) => [`${name}.edges.tsv`, `${name}.coverage.tsv`]);
+    const known = new Set([...rendered.keys(), ...tables, 'compositions']);
     expect(committed.filter((name) => !known.has(name))).toEqual([]);
+  });
+
+  it('keeps no table of a composition that no test explores any more', () => {
+    const tests = readdirSync(resolve(ROOT, 'test/model/compositions'));
+    const names = tests.flatMap((name) => /^(.+)\.model\.test\.ts$/.exec(name)?.[1] ?? []);
+    const tables = names.flatMap((name) => [`${name}.coverage.tsv`, `${name}.edges.tsv`]);
+    expect(readdirSync(resolve(ROOT, 'diagrams/compositions')).sort()).toEqual(tables.sort());
   });
 
   it('renders the same bytes again', async () => {

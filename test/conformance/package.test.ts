@@ -15,6 +15,8 @@ interface Manifest {
   readonly exports: Readonly<Record<string, string | Readonly<Record<string, string>>>>;
   readonly scripts: Readonly<Record<string, string>>;
   readonly dependencies: Readonly<Record<string, string>>;
+  readonly peerDependencies: Readonly<Record<string, string>>;
+  readonly peerDependenciesMeta: Readonly<Record<string, { readonly optional: boolean }>>;
   readonly devDependencies: Readonly<Record<string, string>>;
   readonly allowScripts: Readonly<Record<string, boolean>>;
 }
@@ -40,6 +42,9 @@ const shipped = sourcesOf('machines', 'src').filter(
   ({ path }) => !path.startsWith('src/diagrams/'),
 );
 
+/** What the entry `runwarden/testing/property` alone reaches, and the command of a clone. */
+const isOptional = (path: string): boolean => /^src\/testing\/(?:property|simulation)\//.test(path);
+
 /** The source that the build turns into `target`. */
 const sourceOf = (target: string): string =>
   target
@@ -53,9 +58,20 @@ describe('the package', () => {
       file.imports
         .filter((ref) => !ref.isRelative && !ref.isType && !ref.target.startsWith('node:'))
         .filter((ref) => !(ref.target in manifest.dependencies))
+        .filter((ref) => !(ref.target in manifest.peerDependencies && isOptional(file.path)))
         .map((ref) => `${file.path}:${ref.line} ${ref.target}`),
     );
     expect(missing).toEqual([]);
+  });
+
+  it('works without what is optional but for the one entry that needs it', () => {
+    expect(manifest.peerDependenciesMeta).toEqual({ 'fast-check': { optional: true } });
+    const needing = shipped
+      .filter(({ path }) => !isOptional(path))
+      .flatMap((file) => file.imports.map((ref) => ({ file, ref })))
+      .filter(({ ref }) => ref.isRelative && !ref.isType && isOptional(ref.target))
+      .map(({ file, ref }) => `${file.path}:${ref.line} ${ref.target}`);
+    expect(needing).toEqual([]);
   });
 
   it('keeps what it does not ship out of what it ships', () => {
@@ -114,7 +130,8 @@ describe('the development of it', () => {
   });
 
   it('has the scripts that the README and CI call', () => {
-    const wanted = 'start test verify check format build diagrams bench prepack'.split(' ');
+    const wanted =
+      'start test verify check format build diagrams bench simulate mutate prepack'.split(' ');
     expect(Object.keys(manifest.scripts)).toEqual(expect.arrayContaining(wanted));
   });
 

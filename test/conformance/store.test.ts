@@ -6,6 +6,7 @@ import { createMemoryStore } from '../../src/stores/memory.ts';
 import { openSqliteStore } from '../../src/stores/sqlite.ts';
 import { approvalsContract } from './store-contract-approvals.ts';
 import { discardingContract } from './store-contract-discarding.ts';
+import { endedContract } from './store-contract-ended.ts';
 import { expiringContract } from './store-contract-expiring.ts';
 import { grantsContract } from './store-contract-grants.ts';
 import { parkingContract } from './store-contract-parking.ts';
@@ -37,6 +38,7 @@ const contracts = [
   sessionsContract,
   approvalsContract,
   expiringContract,
+  endedContract,
   grantsContract,
 ];
 

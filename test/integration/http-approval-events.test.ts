@@ -207,6 +207,54 @@ describe('GET /v1/approvals/events', () => {
   });
 });
 
+const text = 'x'.repeat(2_097_152);
+/** So many of one agent; the kernel takes the first few of them for each reader. */
+const huge = (agent: string, first: number, count: number): ApprovalItem[] =>
+  Array.from({ length: count }, (_, n) => item(first + n, { agent, arguments: { text } }));
+
+describe('many streams of approvals', () => {
+  it('may all wait for the same, but not for more than the server can keep', async () => {
+    const made = await world();
+    made.handle.approvals = [...huge('a', 100, 24), ...huge('b', 200, 30), ...huge('c', 300, 24)];
+    const warnings = () =>
+      made.lines.filter(({ level }) => level === 'warn').map(({ fields }) => fields);
+    const slow = async (agent: string, live: number) => {
+      const reader = await made.reader(`${FEED}?agent=${agent}`);
+      reader.socket.pause();
+      while (made.pool.live < live) await nextTurn();
+      return reader;
+    };
+    for (let live = 1; live <= 4; live++) await slow('a', live);
+    const most = await slow('b', 5);
+    expect(warnings()).toEqual([]);
+    await made.reader(`${FEED}?agent=c`);
+    while (warnings().length === 0) await nextTurn();
+    most.socket.resume();
+    await most.ended;
+    expect(warnings()).toEqual([{ feed: 'approvals', because: 'overflow' }]);
+    while (made.pool.live !== 5) await nextTurn();
+    expect(made.handle.watchers.size).toBe(5);
+  });
+});
+
+describe('a stream of approvals that was refused when much had been told for it', () => {
+  it('takes no room from others', async () => {
+    const made = await world();
+    const told = Object.getPrototypeOf(made.handle).watchApprovals;
+    made.handle.watchApprovals = async (_filter, watcher) => {
+      for (const one of refused.splice(-12)) watcher.changed(one);
+      throw new SupervisorError('store_unavailable', 'The store is down.');
+    };
+    const refused = huge('a', 100, 48);
+    while (refused.length > 0) expect((await made.get(FEED)).status).toBe(503);
+    made.handle.watchApprovals = told;
+    made.handle.approvals = huge('b', 200, 30);
+    const reader = await made.reader(FEED);
+    await reader.until(({ tail }) => tail.includes('\n\n'));
+    expect(reader.headers).toContain('HTTP/1.1 200');
+  });
+});
+
 describe('the stream of approvals at shutdown', () => {
   it('ends soon when nothing waits for a decision', async () => {
     const made = await world();

@@ -32,11 +32,11 @@ import {
   type StopSignal,
 } from '../support/system-process.ts';
 import type { WebhookReceiver, WebhookRequest } from '../support/webhook-receiver.ts';
-import { silence } from '../support/webhook-replies.ts';
+import { silence, status } from '../support/webhook-replies.ts';
 
 /**
  * A process ends while a webhook has its question, and another one starts on its data: whoever was
- * asked is told that nobody waits, or is asked again under the same key, and never left alone.
+ * asked is told that nobody waits, and is asked anew, under another key, by the run that goes on.
  */
 
 // Its hooks first, so that they run last: what was sent is checked when the processes are gone.
@@ -49,6 +49,7 @@ transport = "stdio"
 cmd = ${JSON.stringify([process.execPath, resolve('test/integration/mcp-fixtures/asking-server.ts')])}
 `;
 const RESUMES = '[runtime.park]\nresume_on_start = true\n';
+const YES = { approved: true };
 const PARK = { liveness: { policy: 'park', grace_ms: 0 } };
 
 interface Asked {
@@ -108,6 +109,31 @@ async function expectGoesOn(server: ServerProcess, { runId }: Asked): Promise<vo
   expect(eventsIn(events, 'approval_completed')).toMatchObject([{ outcome: { kind: 'approved' } }]);
 }
 
+/** The run that asked says that it is over, and so does the one notice, taken or not. */
+async function expectTakenBack(
+  server: ServerProcess,
+  { receiver, runId, question: { decisionId: id } }: Asked,
+  reason: string,
+  notified = true,
+): Promise<void> {
+  const events = await story(server, runId);
+  expect(eventsIn(events, 'approval_completed')).toMatchObject([
+    { decision_id: id, outcome: { kind: 'cancelled', reason } },
+  ]);
+  expect(eventsIn(events, 'approval_withdrawn')).toMatchObject([
+    { decision_id: id, reason, notified },
+  ]);
+  expect(noticesOf(receiver)).toEqual([notice(id, reason)]);
+}
+
+/** The same is asked, under another key. */
+async function expectAskedAnew({ receiver, question }: Asked): Promise<void> {
+  const again = await receiver.next('question');
+  expect(again.decisionId).not.toBe(question.decisionId);
+  expect(again.headers['idempotency-key']).toBe(again.decisionId);
+  expect(again.body['items']).toEqual(question.body['items']);
+}
+
 describe('a process that is killed while a webhook is asked', () => {
   it('under cancel: the run is settled, and the webhook told', async () => {
     const at = await asking((server) => server.chat('s').runId());
@@ -116,82 +142,78 @@ describe('a process that is killed while a webhook is asked', () => {
     const { decisionId: id } = at.question;
     expect(eventsIn(events, 'failed')).toMatchObject([{ error: { code: 'owner_lost' } }]);
     expect(eventsIn(events, 'approval_completed')).toMatchObject([
-      { decision_id: id, outcome: { kind: 'cancelled' } },
+      { decision_id: id, outcome: { kind: 'cancelled', reason: 'owner_lost' } },
     ]);
     expect(eventsIn(events, 'approval_withdrawn')).toMatchObject([
       { decision_id: id, reason: 'owner_lost', notified: true },
     ]);
     expect(noticesOf(at.receiver)).toEqual([notice(id, 'owner_lost')]);
-    expect(await decideSigned(server, id, { approved: true }).status()).toBe(404);
+    expect(await decideSigned(server, id, YES).status()).toBe(404);
     expect(at.receiver.questions).toHaveLength(1);
-  });
-
-  it('under continue: the run is parked, stays decidable, and goes on when it is decided', async () => {
-    const at = await asking(headless());
-    const server = await ends(at, 'SIGKILL');
-    expect(await ended(server, at.runId)).toMatchObject({ state: 'parked' });
-    const { decisionId: id } = at.question;
-    expect(await server.ask(`/v1/approvals/${id}`).json()).toMatchObject({
-      state: 'pending',
-      parked: true,
-      route: 'webhook',
-    });
-    at.world.answer(says('Done.'));
-    expect(await decideSigned(server, id, { approved: true }).status()).toBe(204);
-    await at.world.upstream.request(1);
-    await expectGoesOn(server, at);
-    expect(noticesOf(at.receiver)).toEqual([notice(id, 'decided')]);
-    expect(at.receiver.questions).toHaveLength(1);
-  });
-
-  it('under continue: the parked run that is cancelled takes the question back', async () => {
-    const at = await asking(headless());
-    const server = await ends(at, 'SIGKILL');
-    expect(await ended(server, at.runId)).toMatchObject({ state: 'parked' });
-    expect([200, 202]).toContain(await control(server, at.runId, 'cancel').status());
-    const { body } = await at.receiver.next('notice');
-    expect(body).toEqual(notice(at.question.decisionId, 'external'));
-    const yes = { approved: true };
-    expect(await decideSigned(server, at.question.decisionId, yes).status()).toBe(404);
-  });
-
-  it('under park, resumed by hand: the webhook is asked again under the same key', async () => {
-    const at = await asking(headless(PARK));
-    const server = await ends(at, 'SIGKILL');
-    expect(await ended(server, at.runId)).toMatchObject({ state: 'parked' });
-    at.receiver.reply(approved());
-    at.world.answer(says('Done.'));
-    expect(await control(server, at.runId, 'resume').status()).toBe(202);
-    const again = await at.receiver.next('question');
-    expect(again.decisionId).toBe(at.question.decisionId);
-    expect(again.body['items']).toEqual(at.question.body['items']);
-    await at.world.upstream.request(1);
-    await expectGoesOn(server, at);
-    expect(at.receiver.notices).toEqual([]);
   });
 
   it.each([
     { policy: 'continue', body: {} },
     { policy: 'park', body: PARK },
-  ])('under $policy with resume_on_start: it is asked again at once', async ({ body }) => {
+  ])('under $policy: the run is parked, the webhook told, and asked anew on resume', async (on) => {
+    const at = await asking(headless(on.body));
+    const server = await ends(at, 'SIGKILL');
+    expect(await ended(server, at.runId)).toMatchObject({ state: 'parked', approvals: [] });
+    await expectTakenBack(server, at, 'owner_lost');
+    expect(await decideSigned(server, at.question.decisionId, YES).status()).toBe(404);
+    at.receiver.reply(approved());
+    at.world.answer(says('Done.'));
+    expect(await control(server, at.runId, 'resume').status()).toBe(202);
+    await expectAskedAnew(at);
+    await at.world.upstream.request(1);
+    await expectGoesOn(server, at);
+    expect(at.receiver.notices).toHaveLength(1);
+  });
+
+  it('under continue: the parked run that is cancelled tells the webhook nothing more', async () => {
+    const at = await asking(headless());
+    const server = await ends(at, 'SIGKILL');
+    expect(await ended(server, at.runId)).toMatchObject({ state: 'parked' });
+    expect([200, 202]).toContain(await control(server, at.runId, 'cancel').status());
+    expect(await decideSigned(server, at.question.decisionId, YES).status()).toBe(404);
+    expect(noticesOf(at.receiver)).toEqual([notice(at.question.decisionId, 'owner_lost')]);
+    expect(at.receiver.questions).toHaveLength(1);
+  });
+
+  it('and that does not hear of it then: the run is parked, and the webhook asked anew', async () => {
+    const at = await asking(headless(PARK));
+    at.receiver.replyToNotices(status(500));
+    const server = await ends(at, 'SIGKILL');
+    expect(await ended(server, at.runId)).toMatchObject({ state: 'parked' });
+    await expectTakenBack(server, at, 'owner_lost', false);
+    at.receiver.reply(approved());
+    at.world.answer(says('Done.'));
+    expect(await control(server, at.runId, 'resume').status()).toBe(202);
+    await expectAskedAnew(at);
+    await at.world.upstream.request(1);
+    await expectGoesOn(server, at);
+  });
+
+  it.each([
+    { policy: 'continue', body: {} },
+    { policy: 'park', body: PARK },
+  ])('under $policy with resume_on_start: it is told and asked anew at once', async ({ body }) => {
     const at = await asking(headless(body), { tables: RESUMES });
     at.world.server.signal('SIGKILL');
     await at.world.server.exit();
     at.receiver.reply(approved());
     at.world.answer(says('Done.'));
     const server = await at.world.again();
-    const again = await at.receiver.next('question');
-    expect(again.decisionId).toBe(at.question.decisionId);
-    expect(again.headers['idempotency-key']).toBe(at.question.decisionId);
+    await expectAskedAnew(at);
     await at.world.upstream.request(1);
     await expectGoesOn(server, at);
-    expect(at.receiver.notices).toEqual([]);
+    await expectTakenBack(server, at, 'owner_lost');
     expect(at.receiver.questions).toHaveLength(2);
   });
 });
 
 describe('a process that is killed in the middle of a turn', () => {
-  it('keeps what was decided and what came of it: only the open question is put again', async () => {
+  it('keeps what was decided and what came of it: only the open question is put anew', async () => {
     const at = await asking(headless(), { turn: ['a', 'b', 'c'].map(add) });
     const [first, second, third] = [at.question, await next(at), await next(at)];
     const { server } = at.world;
@@ -205,15 +227,19 @@ describe('a process that is killed in the middle of a turn', () => {
     expect(completions(before).get('a')).toMatchObject({ success: true, result: '3' });
     expect(completions(before).get('b')).toMatchObject({ approval: 'denied' });
     at.world.answer(says('Done.'));
-    await decideSigned(restarted, third.decisionId, { approved: true }).answered;
+    expect(await decideSigned(restarted, third.decisionId, YES).status()).toBe(404);
+    expect(await control(restarted, at.runId, 'resume').status()).toBe(202);
+    const { decisionId: anew } = await next(at);
+    expect([first, second, third].map(({ decisionId }) => decisionId)).not.toContain(anew);
+    await decideSigned(restarted, anew, YES).answered;
     const told = await toldModel(at.world);
     expect(told).toEqual({ a: '3', b: expect.stringContaining('denial: no'), c: '3' });
     const { continued_by: then } = await recordOf(restarted, at.runId);
     const after = await story(restarted, String(then));
     expect(eventsIn(after, 'tool_start')).toHaveLength(1);
-    expect(at.receiver.questions).toHaveLength(3);
+    expect(at.receiver.questions).toHaveLength(4);
     const reasons = at.receiver.notices.map(({ body }) => body['reason']);
-    expect(reasons).toEqual(['decided', 'decided', 'decided']);
+    expect(reasons).toEqual(['decided', 'decided', 'owner_lost', 'decided']);
   });
 
   it('takes back what a server had asked, since its call is lost', async () => {
@@ -232,18 +258,27 @@ describe('a process that is killed in the middle of a turn', () => {
 });
 
 describe('a process that is told to stop while a webhook is asked', () => {
-  it('parks a run under park: the webhook hears nothing but the question, now and in the next process', async () => {
+  it('parks a run under park: the webhook is told before it is gone, and asked anew by the next', async () => {
     const at = await asking(headless(PARK), { tables: RESUMES, grace: 0 });
     at.world.server.signal('SIGTERM');
     expect(await at.world.server.exit()).toEqual([0, null]);
-    expect(at.receiver.notices).toEqual([]);
+    expect(noticesOf(at.receiver)).toEqual([notice(at.question.decisionId, 'shutdown')]);
     at.receiver.reply(approved());
     at.world.answer(says('Done.'));
     const server = await at.world.again();
-    const again = await at.receiver.next('question');
-    expect(again.decisionId).toBe(at.question.decisionId);
+    await expectAskedAnew(at);
     await at.world.upstream.request(1);
     await expectGoesOn(server, at);
-    expect(at.receiver.notices).toEqual([]);
+    await expectTakenBack(server, at, 'shutdown');
+  });
+
+  it('parks a run under park also where the webhook does not hear of it', async () => {
+    const at = await asking(headless(PARK), { grace: 0 });
+    at.receiver.replyToNotices(silence());
+    at.world.server.signal('SIGTERM');
+    expect(await at.world.server.exit()).toEqual([0, null]);
+    const server = await at.world.again();
+    expect(await ended(server, at.runId)).toMatchObject({ state: 'parked' });
+    await expectTakenBack(server, at, 'shutdown', false);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import type { JournalEvent } from '../../src/journal/events.ts';
-import { begin, calls, control, ECHO, says } from '../support/api-kit.ts';
+import { begin, calls, control, ECHO, ended, says, story } from '../support/api-kit.ts';
 import {
   approved,
   called,
@@ -145,6 +145,58 @@ describe('a webhook that is asked when its run ends', () => {
     at.receiver.refuse();
     await expectWithdrawn(at, { reason: 'deadline', which: 'total', notified: false });
     expect(at.receiver.notices).toEqual([]);
+  });
+});
+
+describe('a webhook that is asked when its run is parked', () => {
+  const PARK = { liveness: { policy: 'park', grace_ms: 0 } };
+
+  it('is cut off and told, and asked anew when the run is resumed', async () => {
+    const at = await asking(PARK);
+    const { world, receiver, runId, question } = at;
+    const { decisionId: id } = question;
+    await control(world, runId, 'park').answered;
+    await question.gone;
+    await at.answered;
+    expect(await ended(world, runId)).toMatchObject({ state: 'parked', approvals: [] });
+    const events = await story(world, runId);
+    expect(eventsIn(events, 'approval_completed')).toMatchObject([
+      { decision_id: id, outcome: { kind: 'cancelled', reason: 'external' } },
+    ]);
+    expect(eventsIn(events, 'approval_withdrawn')).toMatchObject([
+      { decision_id: id, reason: 'external', notified: true },
+    ]);
+    expect(await decideSigned(world, id, { approved: true }).status()).toBe(404);
+    const pending = await world.ask('/v1/approvals?state=pending').json();
+    expect(pending).toMatchObject({ data: [] });
+    expect(called(world)).toEqual([]);
+
+    receiver.reply(approved());
+    world.answer(says('Done.'));
+    expect(await control(world, runId, 'resume').status()).toBe(202);
+    const again = await receiver.next('question');
+    expect(again.decisionId).not.toBe(id);
+    await world.entry('s', (event) => event.type === 'finished');
+    expect(called(world)).toHaveLength(1);
+    expect(noticesOf(receiver)).toEqual([notice(id, 'external')]);
+  });
+
+  it('and takes no notice of it: a decision meanwhile comes too late', async () => {
+    const at = await asking(PARK);
+    const { world, receiver, runId, question } = at;
+    const { reply, release } = held(status(204));
+    receiver.replyToNotices(reply);
+    const parked = control(world, runId, 'park').answered;
+    await receiver.next('notice');
+    const decided = decideSigned(world, question.decisionId, { approved: true });
+    expect(await decided.status()).toBe(404);
+    await parked;
+    expect(await ended(world, runId)).toMatchObject({ state: 'parked' });
+    const events = await story(world, runId);
+    expect(eventsIn(events, 'approval_withdrawn')).toMatchObject([{ notified: false }]);
+    release();
+    expect(called(world)).toEqual([]);
+    expect(receiver.notices).toHaveLength(1);
   });
 });
 

@@ -87,8 +87,8 @@ describeModel('approval', approvalMachine, {
     },
   },
   'by webhook': { input: input({ route: 'webhook' }), fact: inShort, key, payloads: WEBHOOK },
-  'by webhook, for the rest of its time': {
-    input: input({ route: 'webhook', remainingMs: 40_000 }),
+  'by webhook, decided by a signature': {
+    input: input({ route: 'webhook' }),
     fact: inShort,
     key,
     payloads: { ...WEBHOOK, 'approval.decide': { 'yes, signed': decide(true, { signed: true }) } },

@@ -1,8 +1,9 @@
 import { resolve } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import type { AnyStateMachine } from 'xstate';
-import { type Coverage, createCoverage } from '../../src/testing/coverage.ts';
-import { driveEdge, transitionTable } from '../../src/testing/edges.ts';
+import { type Coverage, type CoverageRow, createCoverage } from '../../src/testing/coverage.ts';
+import { driveEdge, type Steps, transitionTable } from '../../src/testing/edges.ts';
+import { type DrivenEdge, drivePairs, possiblePairs } from '../../src/testing/pairs.ts';
 import { type Edge, edgesOf, type PathOptions } from '../../src/testing/paths.ts';
 
 const DIAGRAMS = resolve(import.meta.dirname, '../../diagrams');
@@ -24,6 +25,12 @@ export function describeModel<Machine extends AnyStateMachine>(
   unreached: readonly string[] = [],
 ): void {
   const coverage = createCoverage(machine);
+  const stepsOf = new Map<Edge, Steps>();
+  const drive = async (edge: Edge, options: PathOptions<Machine>): Promise<DrivenEdge> => {
+    const steps = stepsOf.get(edge) ?? (await driveEdge(machine, edge, { ...options, coverage }));
+    stepsOf.set(edge, steps);
+    return { edge, steps };
+  };
   const walked = Object.entries(scenarios).map(([scenario, options]) => ({
     scenario,
     options,
@@ -35,7 +42,7 @@ export function describeModel<Machine extends AnyStateMachine>(
       // Not by `it.each`, which cuts long names.
       for (const edge of edges) {
         it(`${edge.from} on ${edge.on} goes to ${edge.to}`, async () => {
-          await driveEdge(machine, edge, { ...options, coverage });
+          await drive(edge, options);
         });
       }
     });
@@ -47,9 +54,25 @@ export function describeModel<Machine extends AnyStateMachine>(
     });
 
     it('leaves no state, transition or guard untried', async () => {
-      const missing = await coveredBy(machine, walked, coverage);
-      expect(missing).toEqual(unreached);
+      for (const { options, edges } of walked) {
+        for (const edge of edges) await drive(edge, options);
+      }
+      expect(coverage.missing).toEqual(unreached);
     });
+
+    it('takes each transition after each that may precede it', async () => {
+      const possible = new Set<string>();
+      for (const { options, edges } of walked) {
+        const driven: DrivenEdge[] = [];
+        for (const edge of edges) driven.push(await drive(edge, options));
+        for (const pair of possiblePairs(driven)) possible.add(pair);
+        await drivePairs(machine, driven, { ...options, coverage });
+      }
+      const summary = coverageSummary(coverage, possible);
+      console.info(`${name}\n${summary.split('\n\n')[0]}`);
+      expect([...possible].filter((pair) => !coverage.pairs.has(pair))).toEqual([]);
+      await expect(summary).toMatchFileSnapshot(`${DIAGRAMS}/${name}.coverage.tsv`);
+    }, 120_000);
   });
 }
 
@@ -67,15 +90,22 @@ function tableOf(walked: readonly { scenario: string; edges: readonly Edge[] }[]
   return `${parts.join('\n')}\n`;
 }
 
-/** Drives what a filter of test names has left out, so that the question has one answer. */
-async function coveredBy<Machine extends AnyStateMachine>(
-  machine: Machine,
-  walked: readonly { options: PathOptions<Machine>; edges: readonly Edge[] }[],
-  coverage: Coverage,
-): Promise<readonly string[]> {
-  if (coverage.missing.length === 0) return [];
-  for (const { options, edges } of walked) {
-    for (const edge of edges) await driveEdge(machine, edge, { ...options, coverage });
-  }
-  return coverage.missing;
+/** What is covered in numbers, and then which transitions were taken directly after which. */
+function coverageSummary({ rows, pairs }: Coverage, possible: ReadonlySet<string>): string {
+  const numbers = (what: string, ...kinds: readonly CoverageRow['what'][]) => {
+    const some = rows.filter((row) => kinds.includes(row.what));
+    return `${what}\t${some.filter(({ count }) => count > 0).length}\t${some.length}`;
+  };
+  const split = [...pairs].sort().map((pair) => pair.split('\t') as [string, string]);
+  const followers = Map.groupBy(split, ([first]) => first);
+  return `${[
+    'what\tdriven\tof',
+    numbers('states', 'state'),
+    numbers('transitions', 'transition'),
+    numbers('guard outcomes', 'guard passes', 'guard refuses'),
+    `transition pairs\t${pairs.size}\t${new Set([...possible, ...pairs]).size}`,
+    '',
+    'transition\tfollowed by',
+    ...[...followers].map(([first, all]) => `${first}\t${all.map(([, next]) => next).join('; ')}`),
+  ].join('\n')}\n`;
 }

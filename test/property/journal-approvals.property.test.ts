@@ -100,9 +100,18 @@ function toldOf({ route, kind, asks, reminders, edited, parks }: Plan, n: number
       : [kind === 'errored' ? complete(tool_call_id) : refused(kind, tool_call_id)];
   const call = requested(tool_call_id);
   const rest = [...waiting, ...answered, ...end];
+  if (parks && route === 'webhook') return askedAnew([call, ...asking, ...rest], n);
   return parks
     ? { before: [call, ...asking], after: [call, ...rest] }
     : { before: [], after: [call, ...asking, ...rest] };
+}
+
+/** The run that parks takes its question to a webhook back, and the next one asks under another id. */
+function askedAnew(after: readonly JournalEvent[], n: number): Told {
+  const call = requested(`t${n}`);
+  const ids = { decision_id: `p${n}`, tool_call_id: `t${n}` };
+  const asked = [ask({ ...ids, route: 'webhook' }), answer('cancelled', ids), withdrawn(ids)];
+  return { before: [call, ...asked], after };
 }
 
 /** A way to mix lists that keeps the order of each: which list the next entry is taken from. */

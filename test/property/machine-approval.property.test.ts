@@ -47,13 +47,8 @@ const request: fc.Arbitrary<ApprovalRequest> = fc
   .record({
     route: fc.constantFrom('conversational' as const, 'webhook' as const),
     reminderMs: fc.constantFrom(0, REMINDER_MS),
-    remainingMs: fc.constantFrom(undefined, undefined, EXPIRY_MS / 2),
   })
-  .map(({ remainingMs, ...fields }) => ({
-    ...APPROVAL,
-    ...fields,
-    ...(remainingMs !== undefined && { remainingMs }),
-  }));
+  .map((fields) => ({ ...APPROVAL, ...fields }));
 
 /** What must come of a history, told without the chart. Time goes by in milliseconds. */
 class Expected {
@@ -72,7 +67,7 @@ class Expected {
   }
 
   get #expiresAt(): number {
-    return this.#request.remainingMs ?? this.#request.timeoutMs;
+    return this.#request.timeoutMs;
   }
 
   get isAsking(): boolean {
@@ -225,7 +220,7 @@ describe('approval chart: invariants under any history', () => {
 function expectTold({ emitted }: Drive, asked: ApprovalRequest, outcome: string | undefined): void {
   const between = new Set(['approval.reminded', 'approval.retrying']);
   expect(emitted.map(({ type }) => type).filter((type) => !between.has(type))).toEqual([
-    asked.remainingMs === undefined ? 'approval.requested' : 'approval.reopened',
+    'approval.requested',
     ...(asked.route === 'conversational' ? ['approval.pending'] : []),
     'approval.completed',
   ]);

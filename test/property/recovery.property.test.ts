@@ -62,7 +62,7 @@ describe('the journal of a run, cut anywhere', () => {
 function expectClosable(events: readonly JournalEvent[]): void {
   const ends = new OpenEnds();
   for (const event of events) ends.note(event, 1);
-  const told = ends.close({ text: 'cut', at: 2 }).map(({ event }) => event);
+  const told = ends.close({ text: 'cut', reason: 'owner_lost', at: 2 }).map(({ event }) => event);
   expect(checkJournal(journalOf(...events, ...told, failed), { ended: true })).toEqual([]);
 }
 

@@ -2,6 +2,7 @@ import type {
   AppendOutcome,
   AppendPart,
   DecideOutcome,
+  EndedApproval,
   Grant,
   Store,
   StoredApproval,
@@ -21,6 +22,7 @@ export class StoreModel {
   readonly #runs = new Map<string, StoredRun>();
   readonly #sessions = new Map<string, StoredSession>();
   readonly #approvals = new Map<string, StoredApproval>();
+  readonly #ended = new Map<string, EndedApproval>();
   readonly #checkpoints = new Map<string, string>();
   readonly #logs = new Map<string, string>();
   readonly #transcripts = new Map<string, string>();
@@ -85,12 +87,14 @@ export class StoreModel {
     this.#forgetEmpty();
   }
 
-  discard(runId: string): boolean {
+  discard(runId: string, outcome: string | undefined): boolean {
     const run = this.#runs.get(runId);
     if (run === undefined || !waits(run)) return false;
     this.#runs.set(runId, { ...run, parked: false, automatic: false });
     this.#checkpoints.delete(runId);
-    this.#forgetUndecided(runId);
+    for (const approval of this.#forgetUndecided(runId)) {
+      if (outcome !== undefined) this.#end({ ...approval, outcome });
+    }
     return true;
   }
 
@@ -106,6 +110,7 @@ export class StoreModel {
       for (const [id, { runId: of }] of this.#approvals) {
         if (of === runId) this.#approvals.delete(id);
       }
+      for (const [id, { runId: of }] of this.#ended) if (of === runId) this.#ended.delete(id);
     }
     this.#forgetEmpty();
     return gone.length;
@@ -119,6 +124,7 @@ export class StoreModel {
     const approvals = [...this.#approvals.values()].sort((a, b) =>
       descending(a.decisionId, b.decisionId),
     );
+    const ended = [...this.#ended.values()].sort((a, b) => descending(a.decisionId, b.decisionId));
     const byRealm = <T>(ask: (isInside: (row: { sessionId: string }) => boolean) => T) =>
       Object.fromEntries(REALMS.map((realm) => [realm, ask((row) => realmOf(row) === realm)]));
     const bytes = Object.fromEntries(keys.sessions.map((id) => [id, this.#bytes(id)]));
@@ -138,6 +144,11 @@ export class StoreModel {
           (approval) =>
             isInside(approval) && approval.outcome === undefined && now < approval.expiresAt,
         ),
+      ),
+      ended,
+      endedInside: byRealm((isInside) => ended.filter(isInside)),
+      endedOf: Object.fromEntries(
+        keys.runs.map((runId) => [runId, ended.filter((of) => of.runId === runId)]),
       ),
       expiring: this.#expiring(),
       firstExpiring: this.#expiring().slice(0, 1),
@@ -159,7 +170,8 @@ export class StoreModel {
   }
 
   /** Everything of a part but its entries and its terminal; or why none of it. */
-  #taken({ lease, records, checkpoints, continues }: AppendPart): AppendOutcome | undefined {
+  #taken(part: AppendPart): AppendOutcome | undefined {
+    const { lease, records, checkpoints, continues, endedApprovals } = part;
     const parked = continues && this.#runs.get(continues.runId);
     if (continues !== undefined) {
       if (parked === undefined || !waits(parked)) {
@@ -179,13 +191,20 @@ export class StoreModel {
       this.#checkpoints.set(runId, checkpoint);
       if (continues?.by === runId) this.#checkpoints.delete(continues.runId);
     }
+    for (const line of endedApprovals ?? []) this.#end({ ...line, sessionId: lease.key });
     return undefined;
   }
 
-  #forgetUndecided(runId: string): void {
-    for (const [id, { runId: of, outcome }] of this.#approvals) {
-      if (of === runId && outcome === undefined) this.#approvals.delete(id);
-    }
+  #end(ended: EndedApproval): void {
+    if (!this.#ended.has(ended.decisionId)) this.#ended.set(ended.decisionId, ended);
+  }
+
+  #forgetUndecided(runId: string): StoredApproval[] {
+    const undecided = [...this.#approvals.values()].filter(
+      (approval) => approval.runId === runId && approval.outcome === undefined,
+    );
+    for (const { decisionId } of undecided) this.#approvals.delete(decisionId);
+    return undecided;
   }
 
   #settle(
@@ -291,6 +310,9 @@ export async function observe(store: Store, { keys, now }: Observed): Promise<Ob
     sessionsInside: await byRealm((realm) => store.listSessions({ limit, realm, after: '' })),
     approvals: await store.listApprovals({ limit }),
     pendingInside: await byRealm((realm) => store.listApprovals({ limit, realm, pendingAt: now })),
+    ended: await store.listEnded({ limit }),
+    endedInside: await byRealm((realm) => store.listEnded({ limit, realm })),
+    endedOf: await each(keys.runs, (runId) => store.listEnded({ limit, runId })),
     expiring: await store.listExpiring(limit),
     firstExpiring: await store.listExpiring(1),
     grants: await each(keys.sessions, async (id) => sorted(await store.listGrants(id))),

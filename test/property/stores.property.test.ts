@@ -46,6 +46,7 @@ const part = fc.record({
   record: maybe(fc.record({ run, key: maybe(fc.constantFrom(...KEYS)) })),
   checkpoints: fc.uniqueArray(run, { maxLength: 2 }),
   continues: maybe(fc.record({ run, by: run })),
+  ended: fc.array(fc.record({ decisionId, run }), { maxLength: 2 }),
   terminal: maybe(
     fc.record({ run, parked: maybe(parked), hasTexts: fc.boolean(), hasRecord: fc.boolean() }),
   ),
@@ -80,7 +81,11 @@ const operation = fc.oneof(
   },
   {
     weight: 2,
-    arbitrary: fc.record({ do: fc.constant('discard'), runId: fc.constantFrom(...RUN_IDS) }),
+    arbitrary: fc.record({
+      do: fc.constant('discard'),
+      runId: fc.constantFrom(...RUN_IDS),
+      keeps: fc.boolean(),
+    }),
   },
   {
     weight: 1,
@@ -126,8 +131,9 @@ class Pair {
       await store.putGrant(grant);
       model.putGrant(grant);
     } else if ('runId' in operation) {
-      const { runId } = operation;
-      expect(await store.discard(runId)).toBe(model.discard(runId));
+      const { runId, keeps } = operation;
+      const outcome = keeps ? `"o${this.#step}"` : undefined;
+      expect(await store.discard(runId, outcome)).toBe(model.discard(runId, outcome));
     } else if ('before' in operation) {
       const { before, limit } = operation;
       expect(await store.forgetRuns(before, limit)).toBe(model.forget(before, limit));
@@ -148,7 +154,7 @@ class Pair {
   async #part(at: number, spec: PartSpec): Promise<AppendPart> {
     const text = `"step ${this.#step}"`;
     const id = (n: number) => RUN_IDS[n * SESSIONS.length + at] as string;
-    const { lines, record, checkpoints, continues, terminal } = spec;
+    const { lines, record, checkpoints, continues, ended, terminal } = spec;
     const lease = await this.#lease(SESSIONS[at] as string);
     const firstSeq = this.model.head(lease.key) + (spec.isAhead ? 2 : 1);
     const startKey =
@@ -160,6 +166,13 @@ class Pair {
       body: Array.from({ length: lines }, () => text).join('\n'),
       ...(record && { records: [{ runId: id(record.run), record: text, ...startKey }] }),
       checkpoints: checkpoints.map((n) => ({ runId: id(n), checkpoint: text })),
+      endedApprovals: ended.map((one) => ({
+        decisionId: one.decisionId,
+        runId: id(one.run),
+        record: text,
+        outcome: `"o${this.#step}"`,
+        expiresAt: this.#step,
+      })),
       ...(continues && { continues: { runId: id(continues.run), by: id(continues.by) } }),
       ...(terminal && { terminal: this.#terminal(id(terminal.run), terminal, text) }),
     };

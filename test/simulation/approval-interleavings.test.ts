@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { ApprovalCase, failuresOf } from '../support/approval-case.ts';
-import { playRace } from '../support/approval-race.ts';
+import { playRace, type Race } from '../support/approval-race.ts';
 import { anyPicks, anySetting, raceBy, sequenceBy } from '../support/approval-random.ts';
 import {
   expectationAfter,
@@ -75,6 +75,7 @@ const KNOWN: readonly { readonly setting: Setting; readonly sequence: readonly S
       { deed: 'resume' },
       { deed: 'hook yes', call: 0 },
       { deed: 'reboot' },
+      { deed: 'resume' },
       { deed: 'signed no', call: 1 },
       { deed: 'reboot' },
     ],
@@ -99,13 +100,15 @@ describe('approvals under any long sequence', () => {
         const sequence = sequenceBy(setting, picks);
         await naming(textOf(sequence), () => new ApprovalCase(setting).play(sequence));
         const { calls, ends } = expectationAfter(setting, sequence);
-        for (const { winner = 'open' } of calls) reached.add(winner.replace(/ .*/, ''));
+        for (const { approval } of calls)
+          reached.add(approval.winner?.replace(/ .*/, '') ?? 'open');
+        if (calls.some(({ approvals }) => approvals.length > 1)) reached.add('asked anew');
         if (ends.length > 1) reached.add('gone on with');
       }),
       { numRuns: RUNS },
     );
     const ends = ['approved', 'denied', 'timed_out', 'errored', 'cancelled', 'gone on with'];
-    expect([...reached]).toEqual(expect.arrayContaining(ends));
+    expect([...reached]).toEqual(expect.arrayContaining([...ends, 'asked anew']));
   });
 });
 
@@ -116,12 +119,6 @@ describe('approvals to which two things happen at once', () => {
       pair: fc.tuple(fc.nat(1_000), fc.nat(1_000)),
       gap: fc.nat(40),
     });
-    const lost = { first: { deed: 'resume' }, second: { deed: 'signed yes', call: 0 } } as const;
-    const setting = { route: 'webhook', policy: 'cancel', calls: 1, notices: 'taken' } as const;
-    for (let gap = 0; gap < 40; gap += 1) {
-      const race = { ...lost, before: [{ deed: 'park' }], gap } as const;
-      await naming(`a decision ${gap} after a resume`, () => playRace(setting, race));
-    }
     await fc.assert(
       fc.asyncProperty(anySetting, picks, async (setting, chosen) => {
         const race = raceBy(setting, chosen);
@@ -133,6 +130,40 @@ describe('approvals to which two things happen at once', () => {
       { numRuns: RUNS },
     );
   });
+});
+
+/** A question that is taken back, and what may come to it meanwhile. */
+const MEANWHILE: readonly Omit<Race, 'gap'>[] = [
+  {
+    before: [{ deed: 'park' }],
+    first: { deed: 'resume' },
+    second: { deed: 'signed yes', call: 0 },
+  },
+  ...(['signed yes', 'signed no', 'hook yes'] as const).map((deed) => ({
+    before: [],
+    first: { deed: 'park' } as const,
+    second: { deed, call: 0 },
+  })),
+  ...(['park', 'leave', 'SIGTERM'] as const).map((deed) => ({
+    before: [],
+    first: { deed },
+    second: { deed: 'reboot' } as const,
+  })),
+  { before: [{ deed: 'park' }], first: { deed: 'resume' }, second: { deed: 'reboot' } },
+];
+
+describe('a question that is taken back', () => {
+  for (const race of MEANWHILE) {
+    const { before, first, second } = race;
+    const what = `${textOf([first, second])} at once`;
+    const title = `after ${textOf(before)}: ${what} come to what one order says`;
+    it(title, { timeout: PATIENCE_MS }, async () => {
+      const setting = { route: 'webhook', policy: 'park', calls: 1, notices: 'taken' } as const;
+      for (let gap = 0; gap < 40; gap += 1) {
+        await naming(`${gap} apart`, () => playRace(setting, { ...race, gap }));
+      }
+    });
+  }
 });
 
 /** What fast-check prints of a counterexample are numbers. */

@@ -95,7 +95,8 @@ describe('a parked run that is cancelled', () => {
     for (const id of ids) {
       expect(await settled(world, world.supervisor.decide(id, { approved: true }))).toBe('unknown');
     }
-    expect((await world.supervisor.listApprovals({ limit: 10 })).data).toEqual([]);
+    const { data } = await world.supervisor.listApprovals({ limit: 10 });
+    expect(data.map(({ state }) => state)).toEqual(['cancelled', 'cancelled']);
     expect(await world.journal(run.sessionId)).toEqual(before);
     expect(world.messages(LOGGED)).toMatchObject([
       {

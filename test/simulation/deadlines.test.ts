@@ -185,6 +185,26 @@ describe('tool', () => {
     world.tools.last('deaf').answer('late');
     await world.expectSound();
   });
+
+  it('has the model read of a deaf tool what its reader was told, whatever it says late', async () => {
+    const world = new RunWorld({
+      tools: ['deaf', 'next'],
+      toolTimeoutMs: 5_000,
+      limits: { toolStopGraceMs: 3_000, parallelToolsMax: 1 },
+    });
+    world.tools.deaf.add('deaf');
+    const run = await world.start();
+    world.model.turn.call('deaf', {}, 'a').call('next', {}, 'b').finish('tool_calls');
+    await world.clock.advance(8_000);
+    world.tools.last('deaf').answer('late');
+    await world.clock.settle();
+    world.tools.last('next').answer('done');
+    const { error } = await run.event('tool_complete');
+    const read = world.model.turn.request.messages.slice(-2).map(({ content }) => content);
+    expect(read).toEqual([error, 'done']);
+    world.model.turn.say('so be it').finish();
+    await world.expectSound();
+  });
 });
 
 describe('total', () => {

@@ -127,7 +127,7 @@ describe.each(['memory', 'sqlite'] as const)('after a crash, with the %s store',
     ]);
     expect(events.find(({ type }) => type === 'approval_completed')).toMatchObject({
       decision_id: waiting,
-      outcome: { kind: 'cancelled', reason: 'error' },
+      outcome: { kind: 'cancelled', reason: 'owner_lost' },
     });
     expect(record['approvals']).toEqual([]);
     expect(await second.supervisor.decide(String(waiting), { approved: true })).toBe('unknown');

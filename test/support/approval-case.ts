@@ -2,9 +2,15 @@ import { expect } from 'vitest';
 import { RunStateError } from '../../src/errors.ts';
 import { isChecked } from './sound-journals.ts';
 import { Expectation } from './approval-expectation.ts';
-import { ApprovalPlayer } from './approval-player.ts';
-import { applyIfAble, mayResume, nextToRest } from './approval-sequences.ts';
-import { type Answer, labelOf, type Setting, type Stimulus } from './approval-stimuli.ts';
+import { ApprovalPlayer, UNKNOWN_ID } from './approval-player.ts';
+import { applyIfAble, mayResume, meantNow, nextToRest } from './approval-sequences.ts';
+import {
+  type Answer,
+  labelOf,
+  type Said,
+  type Setting,
+  type Stimulus,
+} from './approval-stimuli.ts';
 import { expectAtRest, expectSeen, seenOf } from './approval-verdict.ts';
 
 const STEPS_TO_REST_MAX = 20;
@@ -48,8 +54,9 @@ export class ApprovalCase {
     isChecked(this.player.host.store);
   }
 
-  async #step(stimulus: Stimulus): Promise<void> {
-    this.#played.push(labelOf(stimulus));
+  async #step(next: Stimulus): Promise<void> {
+    this.#played.push(labelOf(next));
+    const stimulus = meantNow(this.#first, next);
     const should = new Map(this.#worlds.map((world) => [world, applyIfAble(world, stimulus)]));
     const answer = await this.player.play(stimulus);
     await this.#agree((world) => expect(answer).toBe(should.get(world)));
@@ -73,24 +80,29 @@ export class ApprovalCase {
   /** Everything that must not act any more, or not from there, or not yet. */
   async #comeTooLate(): Promise<void> {
     if (this.#first.process === 'gone') return;
-    expect(await this.player.decide(-1, { approved: true, signed: true })).toBe('unknown');
-    for (const at of this.#first.calls.keys()) {
-      for (const approved of [true, false]) {
-        for (const signed of [true, false]) await this.#decideLate(at, { approved, signed });
-      }
+    const { player } = this;
+    expect(await player.decide(UNKNOWN_ID, { approved: true, signed: true })).toBe('unknown');
+    for (const [at, ids] of player.decisionIds.entries()) {
+      for (const nth of ids.keys()) await this.#decideEachWay(at, nth);
     }
     await this.player.answerLate();
     await this.#resumeEarly();
     await this.#compare();
   }
 
-  async #decideLate(at: number, decision: { approved: boolean; signed: boolean }): Promise<void> {
-    const answers = this.#worlds.map((world) => answerTo(world, at, decision));
+  async #decideEachWay(at: number, nth: number): Promise<void> {
+    for (const approved of [true, false]) {
+      for (const signed of [true, false]) await this.#decideLate({ at, nth }, { approved, signed });
+    }
+  }
+
+  async #decideLate(which: Which, said: Said): Promise<void> {
+    const answers = this.#worlds.map((world) => answerTo(world, which, said));
     if (answers.includes('recorded')) return;
-    const answer = await this.player.decide(at, decision);
+    const answer = await this.player.decide(this.player.idOf(which.at, which.nth), said);
     await this.#agree((world) => {
-      const what = `late ${JSON.stringify(decision)} for call ${at}`;
-      expect(answer, what).toBe(answerTo(world, at, decision));
+      const what = `late ${JSON.stringify(said)} for ${JSON.stringify(which)}`;
+      expect(answer, what).toBe(answerTo(world, which, said));
     });
   }
 
@@ -128,13 +140,15 @@ export class ApprovalCase {
   }
 }
 
-function answerTo(
-  world: Expectation,
-  at: number,
-  decision: { approved: boolean; signed: boolean },
-): Answer {
+/** An approval of a call. */
+interface Which {
+  readonly at: number;
+  readonly nth: number;
+}
+
+function answerTo(world: Expectation, { at, nth }: Which, said: Said): Answer {
   const call = world.calls[at];
-  return call === undefined ? 'unknown' : world.answerTo(call, decision);
+  return call === undefined ? 'unknown' : world.answerTo(call, said, nth);
 }
 
 /** Worlds side by side share nothing but the turns of the event loop, which each waits for. */

@@ -1,5 +1,14 @@
-import { ExpectedCall, type Winner } from './approval-expected-call.ts';
-import { type Answer, type Setting, type Stimulus, TIMES } from './approval-stimuli.ts';
+import { ExpectedApproval, ExpectedCall, type Winner } from './approval-expected-call.ts';
+import {
+  type Answer,
+  type CallStimulus,
+  decisionIn,
+  type Said,
+  type Setting,
+  momentOf,
+  type Stimulus,
+  TIMES,
+} from './approval-stimuli.ts';
 
 interface Parking {
   readonly cause: string;
@@ -15,6 +24,8 @@ export class Expectation {
   readonly setting: Setting;
   readonly calls: readonly ExpectedCall[];
   now = 0;
+  /** When those expire that were asked for last. */
+  expiry: number = TIMES.expiry;
   process: 'up' | 'draining' | 'gone' = 'up';
   run: 'live' | 'stopping' | 'parked' | 'over' = 'live';
   /** The model has been asked for its last answer. */
@@ -35,41 +46,39 @@ export class Expectation {
 
   constructor(setting: Setting) {
     this.setting = setting;
-    this.calls = Array.from({ length: setting.calls }, () => new ExpectedCall());
-    for (const call of this.calls) this.#ask(call);
+    const { calls, route } = setting;
+    this.calls = Array.from(
+      { length: calls },
+      () => new ExpectedCall(new ExpectedApproval(this.now, route)),
+    );
   }
 
   /** Whether a person, or who answers for one, may still decide it. */
-  isOpen(call: ExpectedCall): boolean {
-    return call.winner === undefined && (this.run === 'live' || this.run === 'parked');
+  isOpen({ approval }: ExpectedCall): boolean {
+    return approval.winner === undefined && (this.run === 'live' || this.run === 'parked');
   }
 
-  /** What a decision would be answered now. */
-  answerTo(call: ExpectedCall, decision: { approved: boolean; signed: boolean }): Answer {
-    const { approved, signed } = decision;
+  /** What a decision would be answered now; `nth` is which approval of the call it is for. */
+  answerTo(
+    call: ExpectedCall,
+    { approved, signed }: Said,
+    nth = call.approvals.length - 1,
+  ): Answer {
     const isHis = this.setting.route === 'conversational' || signed;
     if (!isHis) return 'unknown';
-    if (this.isOpen(call)) return 'recorded';
-    const winner = approved ? 'approved' : 'denied';
-    return call.winner === winner && call.rememberedBy.size > 0 ? 'repeated' : 'unknown';
+    const isLast = nth === call.approvals.length - 1;
+    if (isLast && this.isOpen(call)) return 'recorded';
+    // How one ended is kept, whatever becomes of its run and its process.
+    const { winner } = call.approvals[nth] ?? call.approval;
+    return winner === (approved ? 'approved' : 'denied') ? 'repeated' : 'unknown';
   }
 
   /** The answer that a decision is to get; undefined for any other stimulus. */
-  apply({ deed, call: at }: Stimulus): Answer | undefined {
-    if (at !== undefined) return this.#applyToCall(deed as never, this.#call(at));
+  apply(stimulus: Stimulus): Answer | undefined {
+    if (stimulus.call !== undefined) return this.#applyToCall(stimulus);
+    const { deed, until = momentOf(this, deed) } = stimulus;
+    if (until !== undefined) this.#passTo(until);
     switch (deed) {
-      case 'remind':
-        this.#passTo(this.nextReminder);
-        break;
-      case 'almost':
-        this.#passTo(TIMES.expiry - 1);
-        break;
-      case 'expire':
-        this.#passTo(TIMES.expiry);
-        break;
-      case 'later':
-        this.#passTo(this.now + TIMES.later);
-        break;
       case 'deafen':
         this.isDeaf = true;
         break;
@@ -102,27 +111,17 @@ export class Expectation {
     return undefined;
   }
 
-  /** The moments that reminders are told of one that was asked for at the start. */
-  get nextReminder(): number {
-    return (Math.floor(this.now / TIMES.reminder) + 1) * TIMES.reminder;
-  }
-
-  #applyToCall(deed: Stimulus['deed'], call: ExpectedCall): Answer | undefined {
+  #applyToCall({ deed, call: at, nth }: CallStimulus): Answer | undefined {
+    const call = this.#call(at);
+    const said = decisionIn(deed);
+    if (said !== undefined) return this.#decide(call, said, nth);
     switch (deed) {
-      case 'yes':
-      case 'no':
-        return this.#decide(call, { approved: deed === 'yes', signed: false });
-      case 'signed yes':
-      case 'signed no':
-        return this.#decide(call, { approved: deed === 'signed yes', signed: true });
       case 'hook yes':
       case 'hook no':
         this.#settle(call, deed === 'hook yes');
         break;
       case 'hook busy':
-        call.question = 'failed';
-        call.failures += 1;
-        call.failedAt = this.now;
+        call.approval.fail(this.now);
         break;
       case 'hook broken':
         this.#refuse(call, 'errored');
@@ -136,13 +135,12 @@ export class Expectation {
     return undefined;
   }
 
-  #decide(call: ExpectedCall, decision: { approved: boolean; signed: boolean }): Answer {
-    const answer = this.answerTo(call, decision);
+  #decide(call: ExpectedCall, decision: Said, nth: number | undefined): Answer {
+    const answer = this.answerTo(call, decision, nth);
     if (answer !== 'recorded') return answer;
-    call.isByInbox = true;
+    call.approval.isByInbox = true;
     // Whoever was asked has not answered himself.
-    if (this.setting.route === 'webhook') call.notice = 'decided';
-    if (this.run === 'parked') call.isClosedInStore = true;
+    if (this.#asksWebhook) call.approval.notice = 'decided';
     this.#settle(call, decision.approved);
     if (this.run === 'parked') this.#comeBack();
     else this.#goOn();
@@ -151,29 +149,15 @@ export class Expectation {
 
   /** A decision has won. Of a parked run it is kept until the run goes on. */
   #settle(call: ExpectedCall, approved: boolean): void {
-    call.winner = approved ? 'approved' : 'denied';
-    if (this.run === 'parked') call.rememberedBy.add('store');
-    else this.#tell(call);
+    call.approval.winner = approved ? 'approved' : 'denied';
+    if (this.run !== 'parked') call.tell();
   }
 
   /** Something else has won. */
   #refuse(call: ExpectedCall, winner: Winner, notice: string = winner): void {
-    call.winner = winner;
-    if (this.setting.route === 'webhook') call.notice = notice;
-    if (this.run !== 'parked') this.#tell(call);
-  }
-
-  /** The journal tells how it ended, and the call goes the way of that. */
-  #tell(call: ExpectedCall): void {
-    call.isTold = true;
-    call.question = 'none';
-    call.remindAt = Number.POSITIVE_INFINITY;
-    if (call.winner === 'approved' || call.winner === 'denied') call.rememberedBy.add('process');
-    if (call.winner === 'approved') {
-      call.work = 'running';
-      call.executions += 1;
-      call.starts += 1;
-    } else call.work = 'refused';
+    call.approval.winner = winner;
+    if (this.#asksWebhook) call.approval.notice = notice;
+    if (this.run !== 'parked') call.tell();
   }
 
   #return(call: ExpectedCall): void {
@@ -196,7 +180,10 @@ export class Expectation {
     this.ends.push(`parked ${cause}`);
     this.run = 'parked';
     this.isParkedByHand = cause === 'external';
-    for (const call of this.calls) call.leaveOff();
+    for (const call of this.calls) {
+      if (this.#asksWebhook && call.work === 'held') call.approval.takeBack(cause);
+      call.leaveOff();
+    }
     if (this.process === 'draining') this.process = 'gone';
   }
 
@@ -213,7 +200,7 @@ export class Expectation {
     this.parking = undefined;
     this.stop = { cause, by: this.now + graceMs };
     for (const call of this.calls) {
-      if (call.winner === undefined) this.#refuse(call, `cancelled ${cause}`, cause);
+      if (call.approval.winner === undefined) this.#refuse(call, `cancelled ${cause}`, cause);
       if (call.work === 'running') call.work = this.isDeaf ? 'stopping' : 'cut';
     }
     this.#endStopped();
@@ -233,7 +220,7 @@ export class Expectation {
   /** A parked run is given up: nothing of it is told any more. */
   #discard(): void {
     for (const call of this.calls) {
-      if (call.winner === undefined) this.#refuse(call, 'cancelled external', 'external');
+      if (call.approval.winner === undefined) this.#refuse(call, 'cancelled external');
     }
     this.run = 'over';
   }
@@ -260,16 +247,19 @@ export class Expectation {
     this.isStopRecorded = false;
     for (const call of this.calls) {
       if (call.isOver) continue;
-      if (call.winner === undefined) this.#ask(call);
-      else this.#tell(call);
+      if (this.#asksWebhook) this.#askAnew(call);
+      else call.tell();
     }
     this.#goOn();
   }
 
-  #ask(call: ExpectedCall): void {
-    call.failures = 0;
-    call.question = this.setting.route === 'webhook' ? 'out' : 'none';
-    call.remindAt = this.now + TIMES.reminder;
+  #askAnew({ approvals }: ExpectedCall): void {
+    approvals.push(new ExpectedApproval(this.now, 'webhook'));
+    this.expiry = this.now + TIMES.expiry;
+  }
+
+  get #asksWebhook(): boolean {
+    return this.setting.route === 'webhook';
   }
 
   /** What happens from now on comes before the run goes on, or comes back. */
@@ -283,12 +273,12 @@ export class Expectation {
     this.#comeBack();
   }
 
-  /** A parked run that nobody parked by hand comes back when its last approval is over. */
+  /** A parked run that nobody parked by hand comes back when the last one decided in the inbox is over. */
   #comeBack(): void {
-    if (this.#isSlow) return;
+    if (this.#isSlow || this.#asksWebhook) return;
     const held = this.calls.filter(({ work }) => work === 'held');
     if (this.run !== 'parked' || this.isParkedByHand || this.process !== 'up') return;
-    if (held.length > 0 && held.every(({ winner }) => winner !== undefined)) this.#resume();
+    if (held.length > 0 && held.every((call) => !this.isOpen(call))) this.#resume();
   }
 
   #shutDown(): void {
@@ -311,7 +301,6 @@ export class Expectation {
 
   #reboot(): void {
     this.now += TIMES.reboot;
-    for (const call of this.calls) call.rememberedBy.delete('process');
     if (this.run === 'live' || this.run === 'stopping') this.#lose();
     this.process = 'up';
     if (this.run === 'parked') this.#expireParked();
@@ -326,18 +315,16 @@ export class Expectation {
     this.parking = undefined;
     if (mayPark && wait.length > 0) return this.#endParked('owner_lost');
     for (const call of this.calls) {
-      if (call.winner === undefined) this.#refuse(call, 'cancelled error', 'owner_lost');
+      if (call.approval.winner === undefined) {
+        this.#refuse(call, 'cancelled owner_lost', 'owner_lost');
+      }
     }
     this.#end(this.isStopRecorded ? 'cancelled external' : 'failed owner_lost');
   }
 
   #expireParked(): void {
-    if (this.now < TIMES.expiry) return;
-    for (const call of this.calls) {
-      if (!this.isOpen(call)) continue;
-      call.isClosedInStore = true;
-      this.#refuse(call, 'timed_out');
-    }
+    if (this.now < this.expiry) return;
+    for (const call of this.calls) if (this.isOpen(call)) this.#refuse(call, 'timed_out');
   }
 
   #passTo(target: number): void {
@@ -346,7 +333,7 @@ export class Expectation {
       this.#reach();
     }
     this.now = target;
-    for (const call of this.calls) call.askAgain(this.now);
+    for (const { approval } of this.calls) approval.askAgain(this.now);
   }
 
   #nextDue(target: number): number | undefined {
@@ -354,16 +341,16 @@ export class Expectation {
     const times = [
       this.process === 'gone' ? undefined : this.parking?.by,
       this.run === 'stopping' ? this.stop?.by : undefined,
-      isAsked ? TIMES.expiry : undefined,
-      ...this.calls.map(({ remindAt }) => remindAt),
+      isAsked ? this.expiry : undefined,
+      ...this.calls.map(({ approval }) => approval.remindAt),
     ];
     const due = times.filter((at) => at !== undefined && at <= target && at >= this.now);
     return due.length === 0 ? undefined : Math.min(...(due as number[]));
   }
 
   #reach(): void {
-    for (const call of this.calls) call.remind(this.now);
-    if (this.now === TIMES.expiry) this.#expire();
+    for (const { approval } of this.calls) approval.remind(this.now);
+    if (this.now === this.expiry) this.#expire();
     if (this.parking !== undefined && this.now >= this.parking.by) {
       this.#stopFor(this.parking.cause, this.parking.graceMs);
     }
@@ -380,8 +367,8 @@ export class Expectation {
     }
     for (const call of this.calls) {
       if (!this.isOpen(call)) continue;
-      call.askAgain(this.now);
-      this.#refuse(call, call.question === 'failed' ? 'errored' : 'timed_out');
+      call.approval.askAgain(this.now);
+      this.#refuse(call, call.approval.question === 'failed' ? 'errored' : 'timed_out');
     }
     this.#goOn();
   }

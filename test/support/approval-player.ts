@@ -1,7 +1,17 @@
 import type { LivenessPolicy } from '../../machines/vocabulary.ts';
+import type { RunRecord } from '../../src/handle.ts';
 import { ScriptedChannel, type ScriptedQuestion, type TakenNotice } from './approval-channel.ts';
 import { takesTime } from './approval-sequences.ts';
-import { type Answer, type Setting, type Stimulus, TIMES } from './approval-stimuli.ts';
+import {
+  type Answer,
+  type CallStimulus,
+  decisionIn,
+  type Said,
+  type Setting,
+  type Stimulus,
+  TIMES,
+  type WorldDeed,
+} from './approval-stimuli.ts';
 import { Host, type HostProcess } from './recovery-host.ts';
 import type { RunWorldOptions, SimulatedRun } from './run-world.ts';
 
@@ -10,7 +20,7 @@ export const SESSION = 'session-1';
 export const DENIAL = 'not now';
 export const DECIDER = 'key:tester';
 
-const UNKNOWN_ID = '0190-unknown';
+export const UNKNOWN_ID = '0190-unknown';
 
 /** Turns of the event loop in which a new process looks after what the one before it left. */
 const BOOT_TURNS = 30;
@@ -23,8 +33,8 @@ export class ApprovalPlayer {
   readonly notices: TakenNotice[] = [];
   readonly processes: HostProcess[] = [];
   readonly channels: ScriptedChannel[] = [];
-  /** In the order of the calls. */
-  decisionIds: readonly string[] = [];
+  /** Of each call, in the order in which they were asked for; the latest is asked for now. */
+  decisionIds: readonly (readonly string[])[] = [];
   /**
    * Of the processes that were killed: model turns while all was durable. A model may hear a
    * decision a moment before the store does.
@@ -58,12 +68,15 @@ export class ApprovalPlayer {
     }
     this.process.model.turn.finish('tool_calls');
     await this.settle();
+  }
+
+  async #learnIds(): Promise<void> {
     const entries = await this.host.entries(SESSION);
     const asked = entries.flatMap(({ payload: { event } }) =>
       event.type === 'approval_requested' ? [event] : [],
     );
     this.decisionIds = Array.from({ length: this.setting.calls }, (_, at) =>
-      required(asked.find(({ tool_call_id: id }) => id === callId(at))?.decision_id),
+      asked.filter((one) => one.tool_call_id === callId(at)).map(({ decision_id: id }) => id),
     );
   }
 
@@ -78,14 +91,17 @@ export class ApprovalPlayer {
   }
 
   /** Begins it and lets nothing else happen. Rejects as the supervisor's command does. */
-  async launch({ deed, call: at = 0 }: Stimulus): Promise<Answer | undefined> {
+  async launch(stimulus: Stimulus): Promise<Answer | undefined> {
+    if (stimulus.call !== undefined) return await this.#launchForCall(stimulus);
+    const { deed, until } = stimulus;
+    await (until === undefined ? this.#launchForWorld(deed) : this.#passTo(until));
+    return undefined;
+  }
+
+  async #launchForCall({ deed, call: at, nth }: CallStimulus): Promise<Answer | undefined> {
+    const said = decisionIn(deed);
+    if (said !== undefined) return await this.#decide(this.idOf(at, nth), said);
     switch (deed) {
-      case 'yes':
-      case 'no':
-        return await this.#decide(at, { approved: deed === 'yes', signed: false });
-      case 'signed yes':
-      case 'signed no':
-        return await this.#decide(at, { approved: deed === 'signed yes', signed: true });
       case 'hook yes':
       case 'hook no':
         this.#question(at)?.decide(deed === 'hook yes');
@@ -98,22 +114,13 @@ export class ApprovalPlayer {
         this.#execution(at)?.answer(resultOf(at));
         return undefined;
       default:
-        await this.#launchForWorld(deed);
         return undefined;
     }
   }
 
-  async #launchForWorld(deed: Stimulus['deed']): Promise<void> {
+  async #launchForWorld(deed: WorldDeed): Promise<void> {
     const { supervisor, model, tools } = this.process;
     switch (deed) {
-      case 'remind':
-        return await this.#passTo((Math.floor(this.#now / TIMES.reminder) + 1) * TIMES.reminder);
-      case 'almost':
-        return await this.#passTo(TIMES.expiry - 1);
-      case 'expire':
-        return await this.#passTo(TIMES.expiry);
-      case 'later':
-        return await this.#passTo(this.#now + TIMES.later);
       case 'reboot':
         return await this.#reboot();
       case 'deafen':
@@ -138,20 +145,26 @@ export class ApprovalPlayer {
         model.turns.at(-1)?.say('Done.').finish();
         return;
       default:
+        throw new Error(`nobody says until when: ${deed}`);
     }
   }
 
-  /** Decides and lets it come to rest. `at` of no call is for an id that nobody knows. */
-  async decide(at: number, decision: { approved: boolean; signed: boolean }): Promise<Answer> {
-    const [answer] = await Promise.all([this.#decide(at, decision), this.settle()]);
+  /** Decides and lets it come to rest. */
+  async decide(decisionId: string, decision: Said): Promise<Answer> {
+    const [answer] = await Promise.all([this.#decide(decisionId, decision), this.settle()]);
     await this.settle();
     return answer;
   }
 
-  #decide(at: number, { approved, signed }: { approved: boolean; signed: boolean }) {
+  /** The latest of a call unless told; of one that was not asked for an id that nobody knows. */
+  idOf(at: number, nth = -1): string {
+    return this.decisionIds[at]?.at(nth) ?? UNKNOWN_ID;
+  }
+
+  #decide(decisionId: string, { approved, signed }: Said) {
     const reason = approved ? {} : { reason: DENIAL };
     const decision = { approved, by: DECIDER, ...reason, ...(signed && { signed: true }) };
-    return this.process.supervisor.decide(this.decisionIds[at] ?? UNKNOWN_ID, decision);
+    return this.process.supervisor.decide(decisionId, decision);
   }
 
   /** Answers of the webhook to questions that nobody asks any more. */
@@ -165,6 +178,7 @@ export class ApprovalPlayer {
     await this.process.clock.advance(0);
     await this.process.clock.advance(0);
     this.#turnsAtRest = this.process.model.turns.length;
+    await this.#learnIds();
   }
 
   /** Executions of a call, whichever process made them. */
@@ -192,8 +206,8 @@ export class ApprovalPlayer {
   }
 
   #questionsOf(at: number): readonly ScriptedQuestion[] {
-    const id = this.decisionIds[at];
-    return this.channel.questions.filter(({ question }) => question.decisionId === id);
+    const ids = this.decisionIds[at] ?? [];
+    return this.channel.questions.filter(({ question }) => ids.includes(question.decisionId));
   }
 
   #question(at: number): ScriptedQuestion | undefined {
@@ -206,8 +220,19 @@ export class ApprovalPlayer {
   }
 
   async #newestRun(): Promise<string> {
+    return (await this.newest()).run_id;
+  }
+
+  /** The run of the chain that came last. */
+  async newest(): Promise<RunRecord> {
     const { data } = await this.process.supervisor.listRuns({ limit: 1 });
-    return required(data[0]).run_id;
+    return required(data[0]);
+  }
+
+  /** Long enough for every bound. */
+  async waitLong(): Promise<void> {
+    await this.#passTo(this.#now + TIMES.later);
+    await this.settle();
   }
 
   async #passTo(moment: number): Promise<void> {

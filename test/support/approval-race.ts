@@ -1,10 +1,11 @@
 import { SupervisorError } from '../../src/errors.ts';
 import { ApprovalCase } from './approval-case.ts';
 import type { Expectation } from './approval-expectation.ts';
-import { expectSurvived } from './approval-verdict.ts';
+import type { ApprovalPlayer } from './approval-player.ts';
+import { expectSurvived, type Recorded } from './approval-verdict.ts';
 import { isChecked } from './sound-journals.ts';
-import { applyIfAble, expectationAfter, takesTime } from './approval-sequences.ts';
-import type { Answer, Setting, Stimulus } from './approval-stimuli.ts';
+import { applyIfAble, expectationAfter, meantNow, takesTime } from './approval-sequences.ts';
+import { type Answer, decisionIn, type Setting, type Stimulus } from './approval-stimuli.ts';
 
 export interface Race {
   readonly before: readonly Stimulus[];
@@ -27,7 +28,8 @@ interface Order {
  * Does two things at the same moment. Throws unless what came of that is what comes of one of their
  * orders, up to the very end.
  */
-export async function playRace(setting: Setting, race: Race): Promise<void> {
+export async function playRace(setting: Setting, asked: Race): Promise<void> {
+  const race = meantThen(setting, asked);
   const played = new ApprovalCase(setting);
   await played.begin(race.before);
   const came = await together(played, race);
@@ -36,22 +38,48 @@ export async function playRace(setting: Setting, race: Race): Promise<void> {
   await played.finish(orders.map(({ world }) => world));
 }
 
+/** Neither knows of the other. */
+function meantThen(setting: Setting, { before, first, second, gap }: Race): Race {
+  const world = expectationAfter(setting, before);
+  return { before, first: meantNow(world, first), second: meantNow(world, second), gap };
+}
+
 /** A death finds the first in the middle of anything, so no order says what comes of it. */
 async function survive(
   { player }: ApprovalCase,
   first: Stimulus,
   came: Came | undefined,
 ): Promise<void> {
-  const approved = first.deed === 'yes' || first.deed === 'signed yes';
-  const recorded = new Map(came === 'recorded' ? [[first.call ?? 0, approved]] : []);
+  await rest(player);
+  const { verbs } = await player.newest();
+  if (verbs.includes('resume')) {
+    await player.play({ deed: 'resume' });
+    await rest(player);
+  }
+  await expectSurvived(player, came === 'recorded' ? recordedIn(first) : undefined);
+  isChecked(player.host.store);
+}
+
+/** Whoever is asked for something gives it, and time passes. */
+async function rest(player: ApprovalPlayer): Promise<void> {
   for (let round = 0; round < ROUNDS_TO_REST; round += 1) {
+    for (const question of player.channel.questions) question.decide(true);
+    await player.settle();
     for (const execution of player.process.tools.executions) execution.answer('late');
     await player.settle();
     for (const turn of player.process.model.turns) turn.say('Done.').finish();
-    await player.play({ deed: 'later' });
+    await player.waitLong();
   }
-  await expectSurvived(player, recorded);
-  isChecked(player.host.store);
+}
+
+function recordedIn({
+  deed,
+  call: at,
+  nth = 0,
+}: Stimulus & { nth?: number }): Recorded | undefined {
+  if (at === undefined) return undefined;
+  const said = decisionIn(deed);
+  return said && { at, nth, winner: said.approved ? 'approved' : 'denied' };
 }
 
 const ROUNDS_TO_REST = 3;
@@ -99,9 +127,6 @@ function ordersOf(setting: Setting, race: Race, came: readonly Came[]): readonly
     // What was refused was not heard.
     ...(isSilent(came[0]) ? [[two]] : []),
     ...(isSilent(came[1]) && !takesTime(second) ? [[one]] : []),
-    // A run that has just been resumed asks for nothing before its setup is over.
-    ...(first.deed === 'resume' && came[1] === 'unknown' ? [[one]] : []),
-    ...(second.deed === 'resume' && came[0] === 'unknown' ? [[two]] : []),
   ];
   const manners = (['told', 'untold', 'unbegun'] as const).flatMap((work) =>
     [false, true].map((isSlow) => ({ work, isSlow })),

@@ -39,14 +39,14 @@ export function sequenceBy(setting: Setting, picks: readonly number[]): readonly
 /** They act on nothing, whoever sends them. */
 function lateDecisions(world: Expectation): readonly Stimulus[] {
   if (world.process === 'gone' || world.run === 'over') return [];
-  return world.calls.flatMap((call, at) =>
-    world.isOpen(call)
-      ? []
-      : ([
-          { deed: 'yes', call: at },
-          { deed: 'signed no', call: at },
-        ] as const),
-  );
+  return world.calls.flatMap((call, at): readonly Stimulus[] => {
+    const older = { deed: 'signed yes', call: at, nth: 0 } as const;
+    if (world.isOpen(call)) return call.approvals.length > 1 ? [older] : [];
+    return [
+      { deed: 'yes', call: at },
+      { deed: 'signed no', call: at },
+    ];
+  });
 }
 
 interface RacePicks {

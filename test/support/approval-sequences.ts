@@ -3,10 +3,11 @@ import type { ExpectedCall } from './approval-expected-call.ts';
 import {
   type Answer,
   type CallDeed,
+  decisionIn,
   labelOf,
+  momentOf,
   type Setting,
   type Stimulus,
-  TIMES,
   type WorldDeed,
 } from './approval-stimuli.ts';
 
@@ -33,8 +34,9 @@ function callDeeds(world: Expectation, call: ExpectedCall): readonly CallDeed[] 
   if (process === 'gone') return [];
   const isSigned = setting.route === 'webhook';
   const decisions: CallDeed[] = isSigned ? ['signed yes', 'signed no'] : ['yes', 'no'];
-  const isAsked = call.question === 'out' && world.isOpen(call);
-  const retries: CallDeed[] = call.failures < FAILURES_MAX ? ['hook busy'] : [];
+  const { question, failures } = call.approval;
+  const isAsked = question === 'out' && world.isOpen(call);
+  const retries: CallDeed[] = failures < FAILURES_MAX ? ['hook busy'] : [];
   return [
     ...(world.isOpen(call) ? decisions : []),
     ...(isAsked ? (['hook yes', 'hook no', ...retries, 'hook broken'] as const) : []),
@@ -43,12 +45,12 @@ function callDeeds(world: Expectation, call: ExpectedCall): readonly CallDeed[] 
 }
 
 function worldDeeds(world: Expectation): readonly WorldDeed[] {
-  const { now, process, run, calls } = world;
+  const { now, expiry, process, run, calls } = world;
   if (process === 'gone') return ['reboot'];
   const mayCome: [WorldDeed, boolean][] = [
-    ['remind', world.nextReminder < TIMES.expiry],
-    ['almost', now < TIMES.expiry - 1],
-    ['expire', now < TIMES.expiry],
+    ['remind', (momentOf(world, 'remind') ?? 0) < expiry],
+    ['almost', now < expiry - 1],
+    ['expire', now < expiry],
     ['deafen', !world.isDeaf && calls.some(({ work }) => work === 'running')],
     ['cancel', !world.isStopRecorded],
     ['leave', run === 'live' && world.isClaimed],
@@ -63,9 +65,8 @@ function worldDeeds(world: Expectation): readonly WorldDeed[] {
 }
 
 export function mayResume(world: Expectation): boolean {
-  const { run, process, setting, calls } = world;
-  if (run !== 'parked' || process !== 'up') return false;
-  return setting.route === 'webhook' || calls.every((call) => !world.isOpen(call));
+  const { run, process, calls } = world;
+  return run === 'parked' && process === 'up' && calls.every((call) => !world.isOpen(call));
 }
 
 export const expectationAfter = (setting: Setting, sequence: readonly Stimulus[]): Expectation => {
@@ -83,17 +84,24 @@ export function applyIfAble(world: Expectation, stimulus: Stimulus): Answer | un
 /** Time passes, processes leave and decisions are answered also where nothing is left to do. */
 function acts({ process, run }: Expectation, stimulus: Stimulus): boolean {
   const { deed } = stimulus;
-  if (takesTime(stimulus) || deed === 'deafen' || DECISIONS.has(deed)) return true;
+  if (takesTime(stimulus) || deed === 'deafen') return true;
+  if (stimulus.call !== undefined && decisionIn(stimulus.deed) !== undefined) return true;
   return (deed === 'SIGTERM' && process === 'up') || (deed === 'cancel' && run === 'parked');
 }
-
-const DECISIONS: ReadonlySet<Stimulus['deed']> = new Set([
-  ...(['yes', 'no', 'signed yes', 'signed no'] as const),
-]);
 
 const PATIENT: ReadonlySet<Stimulus['deed']> = new Set([
   ...(['remind', 'almost', 'expire', 'later', 'reboot'] as const),
 ]);
+
+/** The same as it is meant now, whatever comes before its turn. */
+export function meantNow(world: Expectation, stimulus: Stimulus): Stimulus {
+  if (stimulus.call === undefined) {
+    const until = momentOf(world, stimulus.deed);
+    return { ...stimulus, ...(until !== undefined && { until }) };
+  }
+  const asked = world.calls[stimulus.call]?.approvals.length ?? 1;
+  return { nth: asked - 1, ...stimulus };
+}
 
 export const takesTime = ({ deed }: Stimulus): boolean => PATIENT.has(deed);
 
@@ -129,4 +137,9 @@ export function nextToRest(world: Expectation): Stimulus | undefined {
 }
 
 export const textOf = (sequence: readonly Stimulus[]): string =>
-  sequence.map(labelOf).join(', ') || 'nothing';
+  sequence.map(textOfOne).join(', ') || 'nothing';
+
+function textOfOne(stimulus: Stimulus): string {
+  const isOfOlder = stimulus.call !== undefined && stimulus.nth !== undefined;
+  return `${labelOf(stimulus)}${isOfOlder ? ` (question ${stimulus.nth})` : ''}`;
+}

@@ -48,9 +48,36 @@ export type WorldDeed =
   /** Long enough for every bound. */
   | 'later';
 
-export type Stimulus =
-  | { readonly deed: CallDeed; readonly call: number }
-  | { readonly deed: WorldDeed; readonly call?: undefined };
+export interface CallStimulus {
+  readonly deed: CallDeed;
+  readonly call: number;
+  /** Which approval of the call a decision is for; the latest unless told. */
+  readonly nth?: number;
+}
+
+interface WorldStimulus {
+  readonly deed: WorldDeed;
+  readonly call?: undefined;
+  /** Until when time passes, where that is settled before its turn comes. */
+  readonly until?: number;
+}
+
+export type Stimulus = CallStimulus | WorldStimulus;
+
+/** A decision, whoever it is for. */
+export interface Said {
+  readonly approved: boolean;
+  readonly signed: boolean;
+}
+
+const DECISIONS: Readonly<Partial<Record<CallDeed, Said>>> = {
+  yes: { approved: true, signed: false },
+  no: { approved: false, signed: false },
+  'signed yes': { approved: true, signed: true },
+  'signed no': { approved: false, signed: true },
+};
+
+export const decisionIn = (deed: CallDeed): Said | undefined => DECISIONS[deed];
 
 export const labelOf = ({ deed, call }: Stimulus): string =>
   call === undefined ? deed : `${deed} #${call}`;
@@ -73,3 +100,22 @@ export const TIMES = {
   reboot: 20_000,
   later: 100_000,
 } as const;
+
+/** Until when time passes, of what is nothing but that; of a world at `now` whose approvals expire then. */
+export function momentOf(
+  { now, expiry }: { readonly now: number; readonly expiry: number },
+  deed: WorldDeed,
+): number | undefined {
+  switch (deed) {
+    case 'remind':
+      return (Math.floor(now / TIMES.reminder) + 1) * TIMES.reminder;
+    case 'almost':
+      return expiry - 1;
+    case 'expire':
+      return expiry;
+    case 'later':
+      return now + TIMES.later;
+    default:
+      return undefined;
+  }
+}

@@ -4,7 +4,7 @@ import type { Envelope, JournalEvent, TerminalEvent } from '../../src/journal/ev
 import { TERMINAL_TYPES } from '../../src/journal/events.ts';
 import { checkJournal } from '../../src/journal/invariants.ts';
 import { HOOK_DENIAL } from './approval-channel.ts';
-import type { ExpectedCall } from './approval-expected-call.ts';
+import type { ExpectedApproval, ExpectedCall } from './approval-expected-call.ts';
 import type { Expectation } from './approval-expectation.ts';
 import {
   type ApprovalPlayer,
@@ -15,6 +15,7 @@ import {
   resultOf,
   SESSION,
 } from './approval-player.ts';
+import type { Setting } from './approval-stimuli.ts';
 
 type EventOf<Type extends JournalEvent['type']> = Extract<JournalEvent, { type: Type }>;
 
@@ -37,23 +38,28 @@ export function expectSeen(
   { decisionIds }: ApprovalPlayer,
 ): void {
   const { calls, ends } = world;
-  const open = calls.flatMap((call, at) => (world.isOpen(call) ? [decisionIds[at] ?? ''] : []));
+  const open = calls.flatMap((call, at) =>
+    world.isOpen(call) ? [decisionIds[at]?.at(-1) ?? ''] : [],
+  );
   const done = {
     executions: calls.map(({ executions }) => executions),
-    notices: calls.map(({ notice }) => (notice === undefined ? [] : [notice])),
+    notices: calls.map(({ approvals }) =>
+      approvals.map(({ notice }) => (notice === undefined ? [] : [notice])),
+    ),
     ends,
   };
-  const asked = calls.map(({ question }) => question === 'out');
+  const asked = calls.map(({ approval }) => approval.question === 'out');
   if (world.process === 'gone') expect(seen).toMatchObject(done);
   else expect(seen).toEqual({ ...done, asked, pending: open.toSorted() });
 }
 
-/** A process tells once; one that comes after it cannot know whether that was heard, and tells again. */
-const noticesOf = ({ decisionIds, notices }: ApprovalPlayer): string[][] =>
-  decisionIds.map((id) => {
-    const told = notices.filter(({ decisionId }) => decisionId === id);
-    return told.filter(({ through }) => through === told[0]?.through).map(({ reason }) => reason);
-  });
+/** Of each call, of each of its approvals. */
+const noticesOf = ({ decisionIds, notices }: ApprovalPlayer): string[][][] =>
+  decisionIds.map((ids) =>
+    ids.map((id) =>
+      notices.filter(({ decisionId }) => decisionId === id).map(({ reason }) => reason),
+    ),
+  );
 
 /** Throws unless a world at rest is what it should be. */
 export async function expectAtRest(player: ApprovalPlayer, world: Expectation): Promise<void> {
@@ -61,7 +67,7 @@ export async function expectAtRest(player: ApprovalPlayer, world: Expectation): 
   expect(checkJournal(entries, { ended: true })).toEqual([]);
   expect(endsIn(entries)).toEqual(world.ends);
   for (const [at, call] of world.calls.entries()) {
-    const told = new ToldCall(entries, at, player.decisionIds[at] ?? '');
+    const told = new ToldCall(entries, at, player.decisionIds[at] ?? []);
     expect(told.asIs, `call ${at}`).toEqual(told.asItShouldBe(call, world));
     expectHeard(player, at, call);
   }
@@ -75,30 +81,41 @@ export async function expectAtRest(player: ApprovalPlayer, world: Expectation): 
  */
 export async function expectSurvived(
   player: ApprovalPlayer,
-  recorded: ReadonlyMap<number, boolean>,
+  recorded: Recorded | undefined,
 ): Promise<void> {
   const entries = await player.host.entries(SESSION);
   expect(checkJournal(entries, { ended: true })).toEqual([]);
-  for (const [at, decisionId] of player.decisionIds.entries()) {
-    const { winners, by } = new ToldCall(entries, at, decisionId).asIs;
-    const [winner] = winners;
-    expect(winners.length).toBeLessThanOrEqual(1);
-    const approved = recorded.get(at);
-    if (approved !== undefined && winner !== undefined) {
-      expect(winner).toBe(approved ? 'approved' : 'denied');
+  for (const [at, ids] of player.decisionIds.entries()) {
+    const { approvals } = new ToldCall(entries, at, ids).asIs;
+    for (const [nth, told] of approvals.entries()) {
+      expect(told.winners.length).toBeLessThanOrEqual(1);
+      const isRecorded = recorded?.at === at && recorded.nth === nth;
+      if (isRecorded) expect([[], [recorded.winner]]).toContainEqual(told.winners);
+      expectNotices(player, { at, nth }, told);
     }
-    const most = winner === 'approved' ? 1 : 0;
-    expect(player.executionsOf(at).length).toBeLessThanOrEqual(most);
-    if (winner !== undefined) expectTold(player, at, by[0] === 'webhook');
+    const approved = approvals.filter(({ winners }) => winners.includes('approved'));
+    expect(approved.length).toBeLessThanOrEqual(1);
+    expect(player.executionsOf(at).length).toBeLessThanOrEqual(approved.length);
   }
   await expectNothingLeft(player);
 }
 
-/** What a dead process told may be told again, but nothing of what the webhook answered. */
-function expectTold(player: ApprovalPlayer, at: number, isAnswered: boolean): void {
-  if (player.setting.route === 'conversational') return;
-  const told = noticesOf(player)[at] ?? [];
-  expect(told.length > 0, `the webhook is told, answered: ${isAnswered}`).toBe(!isAnswered);
+/** A decision that was answered as recorded. */
+export interface Recorded {
+  readonly at: number;
+  readonly nth: number;
+  readonly winner: 'approved' | 'denied';
+}
+
+/** What a dead process told may be told again, but nothing else, and nothing of what a webhook answered. */
+function expectNotices(
+  player: ApprovalPlayer,
+  { at, nth }: { readonly at: number; readonly nth: number },
+  { winners: [winner], by }: ToldApproval,
+): void {
+  if (winner === undefined || player.setting.route === 'conversational') return;
+  const reasons = new Set(noticesOf(player)[at]?.[nth]);
+  expect([...reasons], 'what the webhook is told').toHaveLength(by[0] === 'webhook' ? 0 : 1);
 }
 
 const endsIn = (entries: readonly Envelope[]): string[] =>
@@ -112,50 +129,60 @@ function reasonOf(event: TerminalEvent): string {
   return event.type === 'failed' ? event.error.code : event.reason;
 }
 
-/** What the journal tells of one call and its approval. */
+/** What the journal tells of one approval. */
+interface ToldApproval {
+  readonly winners: readonly string[];
+  readonly by: readonly (string | undefined)[];
+  readonly reminders: number;
+  readonly withdrawn: readonly string[];
+  readonly notified: readonly boolean[];
+}
+
+/** What the journal tells of one call and its approvals. */
 class ToldCall {
   readonly #events: readonly JournalEvent[];
   readonly #at: number;
-  readonly #decisionId: string;
+  readonly #ids: readonly string[];
 
-  constructor(entries: readonly Envelope[], at: number, decisionId: string) {
+  constructor(entries: readonly Envelope[], at: number, ids: readonly string[]) {
     this.#events = entries.map(({ payload }) => payload.event);
     this.#at = at;
-    this.#decisionId = decisionId;
+    this.#ids = ids;
   }
 
   get asIs() {
     return {
-      winners: this.#ofApproval('approval_completed').map(winnerOf),
-      by: this.#ofApproval('approval_completed').map(({ decided_by: by }) => by),
+      approvals: this.#ids.map((id) => this.#told(id)),
       digests: this.#starts().map(({ arguments_digest: digest }) => digest),
-      reminders: this.#ofApproval('approval_reminder').length,
-      withdrawn: this.#ofApproval('approval_withdrawn').map(({ reason }) => reason),
-      notified: this.#ofApproval('approval_withdrawn').map(({ notified }) => notified),
     };
   }
 
-  asItShouldBe(call: ExpectedCall, { setting }: Expectation): ToldCall['asIs'] {
-    const { winner, notice, starts, reminders, isTold } = call;
-    const withdrawn = isTold && notice !== undefined ? [notice] : [];
-    // Whether it was taken is not kept with what is closed in the store.
-    const notified = call.isClosedInStore ? expect.any(Boolean) : setting.notices === 'taken';
+  asItShouldBe({ approvals, starts }: ExpectedCall, { setting }: Expectation): ToldCall['asIs'] {
     return {
-      winners: isTold && winner !== undefined ? [winner] : [],
-      by: isTold ? [whoDecided(call)] : [],
+      approvals: approvals.map((approval) => shouldBeTold(approval, setting)),
       digests: Array.from({ length: starts }, () => digestOf(argumentsOf(this.#at))),
-      reminders,
-      withdrawn,
-      notified: withdrawn.map(() => notified),
+    };
+  }
+
+  #told(decisionId: string): ToldApproval {
+    const completed = this.#ofApproval(decisionId, 'approval_completed');
+    const withdrawn = this.#ofApproval(decisionId, 'approval_withdrawn');
+    return {
+      winners: completed.map(winnerOf),
+      by: completed.map(({ decided_by: by }) => by),
+      reminders: this.#ofApproval(decisionId, 'approval_reminder').length,
+      withdrawn: withdrawn.map(({ reason }) => reason),
+      notified: withdrawn.map(({ notified }) => notified),
     };
   }
 
   #ofApproval<Type extends 'approval_completed' | 'approval_reminder' | 'approval_withdrawn'>(
+    decisionId: string,
     type: Type,
   ): EventOf<Type>[] {
     return this.#events
       .filter((event): event is EventOf<Type> => event.type === type)
-      .filter((event) => 'decision_id' in event && event.decision_id === this.#decisionId);
+      .filter((event) => 'decision_id' in event && event.decision_id === decisionId);
   }
 
   #starts(): EventOf<'tool_start'>[] {
@@ -165,11 +192,23 @@ class ToldCall {
   }
 }
 
+function shouldBeTold(approval: ExpectedApproval, { notices }: Setting): ToldApproval {
+  const { winner, notice, reminders, isTold } = approval;
+  const withdrawn = isTold && notice !== undefined ? [notice] : [];
+  return {
+    winners: isTold && winner !== undefined ? [winner] : [],
+    by: isTold ? [whoDecided(approval)] : [],
+    reminders,
+    withdrawn,
+    notified: withdrawn.map(() => notices === 'taken'),
+  };
+}
+
 function winnerOf({ outcome }: EventOf<'approval_completed'>): string {
   return outcome.kind === 'cancelled' ? `cancelled ${outcome.reason}` : outcome.kind;
 }
 
-function whoDecided({ winner, isByInbox }: ExpectedCall): string | undefined {
+function whoDecided({ winner, isByInbox }: ExpectedApproval): string | undefined {
   if (winner !== 'approved' && winner !== 'denied') return undefined;
   return isByInbox ? DECIDER : 'webhook';
 }
@@ -188,7 +227,8 @@ function expectHeard({ requests }: ApprovalPlayer, at: number, call: ExpectedCal
 }
 
 function textFor(at: number, call: ExpectedCall): RegExp | string {
-  const { winner, isByInbox, work } = call;
+  const { work, approval } = call;
+  const { winner, isByInbox } = approval;
   switch (winner) {
     case 'approved':
       return work === 'returned' ? exactly(resultOf(at)) : /may have been executed/;

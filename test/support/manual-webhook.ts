@@ -13,11 +13,12 @@ export interface ManualQuestion {
   deny(): void;
 }
 
-/** A webhook that the test answers for. Notices are taken at once, unless it is deaf. */
+/** A webhook that the test answers for. Notices are taken at once, unless told. */
 export class ManualWebhook implements WebhookChannel {
   readonly questions: ManualQuestion[] = [];
   readonly notices: { readonly decisionId: string; readonly reason: string }[] = [];
-  isDeaf = false;
+  /** `unheard`: nothing comes back, and the notice is cut off some time. */
+  manner: 'taken' | 'refused' | 'unheard' = 'taken';
 
   ask(question: WebhookQuestion, { signal }: WebhookContext): Promise<WebhookAnswer> {
     const answer = Promise.withResolvers<WebhookAnswer>();
@@ -38,7 +39,7 @@ export class ManualWebhook implements WebhookChannel {
     { signal }: WebhookContext,
   ): Promise<boolean> {
     this.notices.push(notice);
-    if (!this.isDeaf) return Promise.resolve(true);
+    if (this.manner !== 'unheard') return Promise.resolve(this.manner === 'taken');
     return new Promise((resolve) => {
       signal.addEventListener('abort', () => resolve(false), { once: true });
     });

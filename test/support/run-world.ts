@@ -37,6 +37,7 @@ export interface RunWorldOptions {
   readonly recover?: 'fail' | 'resume';
   readonly resumeOnStart?: boolean;
   readonly resumeConcurrency?: number;
+  readonly checkInvariants?: boolean;
   /** What else is to be told of its agent. */
   readonly agent?: Partial<AgentDefinition>;
 }
@@ -154,8 +155,10 @@ export class RunWorld {
   }
 }
 
-function recoveryOptions({ recover, resumeOnStart, resumeConcurrency }: RunWorldOptions) {
+function recoveryOptions(options: RunWorldOptions) {
+  const { recover, resumeOnStart, resumeConcurrency, checkInvariants } = options;
   return {
+    ...(checkInvariants !== undefined && { checkInvariants }),
     ...(recover !== undefined && { recover }),
     ...(resumeOnStart !== undefined && { resumeOnStart }),
     ...(resumeConcurrency !== undefined && { resumeConcurrency }),

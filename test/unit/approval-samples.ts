@@ -103,6 +103,9 @@ const run = (name: string, ...events: JournalEvent[]): RunStep[] =>
 
 const EDITED = { arguments: { n: 1 }, arguments_digest: 'sha256:01' };
 const AGAIN = { decision_id: 'd2' };
+const BY_WEBHOOK = ask({ route: 'webhook' });
+/** What a run that parks tells of a question to a webhook. */
+const TAKEN_BACK = [BY_WEBHOOK, answer('cancelled'), withdrawn({ reason: 'external' })];
 const OTHER = { decision_id: 'd2', tool_call_id: 't2' };
 
 /** Sound journals, one for each way that an approval may go. */
@@ -171,13 +174,14 @@ export const STORIES = {
     ...run('b', complete(), finished),
   ],
   parkedWebhook: [
-    ...run('a', started, requested(), ask({ route: 'webhook' }), parked()),
-    ...run('b', goingOn('started', 'a'), requested(), answer('timed_out'), withdrawn()),
-    ...run('b', refused('timed_out'), finished),
+    ...run('a', started, requested(), ...TAKEN_BACK, parked()),
+    ...run('b', goingOn('started', 'a'), requested(), ask({ ...AGAIN, route: 'webhook' })),
+    ...run('b', answer('approved', { ...AGAIN, decided_by: 'webhook' }), approvedStart()),
+    ...run('b', complete(), finished),
   ],
-  parkedAndGivenUp: run('a', started, requested(), ask({ route: 'webhook' }), parked()),
+  parkedAndGivenUp: run('a', started, requested(), ask(), pending(), parked()),
   parkedAndNeverBegun: [
-    ...run('a', started, requested(), ask({ route: 'webhook' }), parked()),
+    ...run('a', started, requested(), ask(), pending(), parked()),
     ...run('b', goingOn('queued', 'a'), cancelled('external')),
   ],
   askedAgain: [

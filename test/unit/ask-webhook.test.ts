@@ -29,6 +29,7 @@ async function ask(now: number, channel: (at: { now: number }) => Promise<Webhoo
       approvals: { channel: { ask: () => channel(time) } },
     },
     redact: (text: string) => text.replaceAll('secret', '[redacted]'),
+    tool: () => undefined,
     holdToolHeaders: () => {},
   };
   // As much of a run as the port looks at.

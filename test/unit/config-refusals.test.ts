@@ -20,7 +20,7 @@ describe('configuration: what is refused, with file, line, key and advice', () =
     [
       'an unknown key that is like none',
       '[runtime.journal]\nfoo = 3',
-      'a.toml:7: runtime.journal.foo is not a known key. Known keys here: store, durability, retention_secs, session_max_bytes, total_max_bytes.',
+      'a.toml:7: runtime.journal.foo is not a known key. Known keys here: store, durability, check_invariants, retention_secs, session_max_bytes, total_max_bytes.',
     ],
     [
       'a key that is set elsewhere',

@@ -88,6 +88,7 @@ describe('configuration: what a file comes to', () => {
       journal: {
         store: 'sqlite',
         durability: 'process',
+        checkInvariants: false,
         retentionMs: 2_592_000_000,
         sessionBytesMax: 0,
         totalBytesMax: 10_737_418_240,
@@ -254,6 +255,7 @@ describe('configuration: who wins', () => {
     [{ RUNWARDEN_MAX_PARALLEL_TOOLS: '9' }, { parallelToolsMax: 9 }],
     [{ RUNWARDEN_STORE: 'memory' }, { journal: { store: 'memory', durability: 'process' } }],
     [{ RUNWARDEN_DURABILITY: 'power' }, { journal: { store: 'sqlite', durability: 'power' } }],
+    [{ RUNWARDEN_CHECK_INVARIANTS: 'on' }, { journal: { checkInvariants: true } }],
     [{ RUNWARDEN_DATA_DIR: '/data' }, { server: { dataDir: '/data' } }],
     [
       { RUNWARDEN_ALLOWED_ORIGINS: 'https://a.test, http://b.test:1' },

@@ -65,18 +65,6 @@ describe('notices to webhooks', () => {
     expect([await stateOf(sent), told[0]?.context.signal.aborted]).toEqual([false, true]);
   });
 
-  it('is cut off by the signal of who sends it', async () => {
-    const { withdrawals, told, clock } = world();
-    const stop = new AbortController();
-    const sent = withdrawals.send({ ...ONE, signal: stop.signal });
-    stop.abort();
-
-    expect(await sent).toBe(false);
-    expect(told[0]?.context.signal.aborted).toBe(true);
-    expect(await withdrawals.send({ ...ONE, decisionId: 'late', signal: stop.signal })).toBe(false);
-    expect(clock.pending).toEqual([]);
-  });
-
   it('is not taken by an agent without a webhook, nor by one that nobody knows', async () => {
     const { withdrawals, told } = world();
 

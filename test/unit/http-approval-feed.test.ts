@@ -1,17 +1,23 @@
 import { describe, expect, it } from 'vitest';
 import type { ApprovalState } from '../../src/approval-item.ts';
-import { ApprovalFeed } from '../../src/http/approval-feed.ts';
+import { ApprovalFeed, WAITING_BYTES_MAX } from '../../src/http/approval-feed.ts';
+import { ApprovalFrames } from '../../src/http/approval-frames.ts';
 import type { SseStream } from '../../src/http/sse.ts';
 import { approvalItem as item } from '../support/approval-item.ts';
 
-/** Hazard: a reader that takes little makes the server keep every state that an approval has had. */
+/**
+ * Hazards: a reader that takes little makes the server keep every state that an approval has had; many
+ * such readers make it keep each of them many times.
+ */
 
 function world({
   state,
   bufferBytesMax = 10_000,
+  frames = new ApprovalFrames({ bytesMax: WAITING_BYTES_MAX }),
 }: {
   state?: ApprovalState;
   bufferBytesMax?: number;
+  frames?: ApprovalFrames;
 } = {}) {
   const sent: string[] = [];
   let roomy = true;
@@ -25,10 +31,12 @@ function world({
   const feed = new ApprovalFeed({
     state,
     bufferBytesMax,
+    frames,
     onOverflow: () => void (overflows += 1),
   });
   return {
     feed,
+    frames,
     // No more of a stream is used than this.
     open: () => feed.open(stream as unknown as SseStream),
     fill: () => void (roomy = false),
@@ -123,6 +131,18 @@ describe('approval feed', () => {
     expect([feed.isClosed, overflows()]).toEqual([true, 0]);
   });
 
+  it('cuts the stream whose mark is the one frame too many', () => {
+    const held = new ApprovalFrames({ bytesMax: WAITING_BYTES_MAX });
+    const one = world({ frames: held });
+    one.feed.changed(item(1));
+    const frames = new ApprovalFrames({ bytesMax: held.bytes });
+    const { feed, open, overflows, names } = world({ frames });
+    feed.changed(item(1));
+    expect([feed.isClosed, overflows()]).toEqual([false, 0]);
+    open();
+    expect([feed.isClosed, overflows(), names()]).toEqual([true, 1, []]);
+  });
+
   it('counts the bytes of one approval once, however often it changes', () => {
     const big = { arguments: 'x'.repeat(4_000) };
     const { feed, open, fill, overflows } = world();
@@ -165,5 +185,74 @@ describe('approval feed', () => {
     expect(feed.isIdle).toBe(false);
     drain();
     expect(feed.isIdle).toBe(true);
+  });
+});
+
+describe('approval feeds of one server', () => {
+  const big = (n: number) => item(n, { arguments: 'x'.repeat(4_000) });
+
+  /** Readers whose streams are full when they have been told of `told`. */
+  function slow(frames: ApprovalFrames, ...told: readonly number[]) {
+    const made = world({ frames, bufferBytesMax: 1_000_000 });
+    made.fill();
+    made.open();
+    for (const n of told) made.feed.changed(big(n));
+    return made;
+  }
+
+  it('keep the same states once, however many wait for them and whoever looked them up', () => {
+    const frames = new ApprovalFrames({ bytesMax: WAITING_BYTES_MAX });
+    const readers = Array.from({ length: 50 }, () => slow(frames, 1, 2, 3, 4, 5));
+    expect(frames.bytes).toBeLessThan(5 * 4_500 + 50 * 1_000);
+    for (const { drain } of readers) drain();
+    expect(readers.map(({ names }) => names().length)).toEqual(readers.map(() => 6));
+    expect(frames.bytes).toBe(0);
+  });
+
+  it('cut the one for which most waits when all together keep too much', () => {
+    const frames = new ApprovalFrames({ bytesMax: 30_000 });
+    const few = slow(frames, 1, 2);
+    const many = slow(frames, 3, 4, 5, 8);
+    expect([few.overflows(), many.overflows()]).toEqual([0, 0]);
+    few.feed.changed(big(6));
+    expect([few.overflows(), many.overflows()]).toEqual([0, 1]);
+    expect([few.feed.isClosed, many.feed.isClosed]).toEqual([false, true]);
+    many.feed.changed(big(7));
+    many.drain();
+    few.drain();
+    expect(few.names().slice(1)).toEqual(['1 pending', '2 pending', '6 pending']);
+    expect([many.names(), frames.bytes]).toEqual([['ready 0'], 0]);
+  });
+
+  it('are bound each by what waits for it alone', () => {
+    const frames = new ApprovalFrames({ bytesMax: WAITING_BYTES_MAX });
+    slow(frames, 1, 2, 3, 4, 5);
+    const { feed, fill, open, overflows } = world({ frames });
+    feed.changed(big(6));
+    fill();
+    feed.changed(big(7));
+    open();
+    for (const n of [8, 9, 10]) feed.changed(big(n));
+    expect(overflows()).toBe(0);
+    feed.changed(big(11));
+    expect(overflows()).toBe(1);
+  });
+
+  it('count one that is still being told how things stand', () => {
+    const frames = new ApprovalFrames({ bytesMax: 15_000 });
+    const open = slow(frames, 1);
+    const coming = world({ frames });
+    for (const n of [2, 3]) coming.feed.changed(big(n));
+    expect(coming.feed.isClosed).toBe(false);
+    coming.feed.changed(big(4));
+    expect([coming.feed.isClosed, coming.overflows(), open.overflows()]).toEqual([true, 0, 0]);
+  });
+
+  it('let go of what waited for one that is closed', () => {
+    const frames = new ApprovalFrames({ bytesMax: WAITING_BYTES_MAX });
+    const [one, other] = [slow(frames, 1, 2), slow(frames, 2, 3)];
+    one.feed.close();
+    other.drain();
+    expect([other.names().slice(1), frames.bytes]).toEqual([['2 pending', '3 pending'], 0]);
   });
 });

@@ -92,6 +92,22 @@ describe('journal invariants: a gated tool that starts without its approval', ()
       ['3 call t starts without approval d'],
     ],
     [
+      'a start after the question was taken back, without a new one',
+      'parkedWebhook',
+      (steps) =>
+        steps.filter(({ event }) => !('decision_id' in event && event.decision_id === 'd2')),
+      ['9 call t starts though approval d was cancelled'],
+    ],
+    [
+      'a start after the question was taken back, with a new one that was denied',
+      'parkedWebhook',
+      change('approval_completed', { outcome: outcomeOf('denied') }),
+      [
+        '11 call t starts though approval d2 was denied',
+        '12 call t does not say that it was denied',
+      ],
+    ],
+    [
       'an approval that had expired',
       'approved',
       change('approval_completed', {}, EXPIRES + 1),

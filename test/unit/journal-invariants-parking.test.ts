@@ -69,39 +69,39 @@ describe('journal invariants: claims', () => {
   });
 
   it.each<[string, string[], Step[]]>([
-    ['one that attaches twice', ['RUNS@3'], [started, attached, attached, finished]],
-    ['one that leaves without having been there', ['RUNS@2'], [started, detached, finished]],
-    ['an exhaustion of a run that never had one', ['RUNS@2'], [started, exhausted, finished]],
+    ['one that attaches twice', ['JN-05@3'], [started, attached, attached, finished]],
+    ['one that leaves without having been there', ['JN-05@2'], [started, detached, finished]],
+    ['an exhaustion of a run that never had one', ['JN-05@2'], [started, exhausted, finished]],
     [
       'an exhaustion while another one is there',
-      ['RUNS@5'],
+      ['JN-05@5'],
       [started, attached, other, detached, exhausted, otherLeft, finished],
     ],
-    ['a decision inside no window', ['RUNS@3'], [started, attached, decided(), finished]],
+    ['a decision inside no window', ['JN-05@3'], [started, attached, decided(), finished]],
     [
       'a decision after a claim came inside the window',
-      ['RUNS@6'],
+      ['JN-05@6'],
       [under('continue', 5), attached, detached, lateGrace, within, decided('continue'), finished],
     ],
     [
       'a claim inside the window that does not say so',
-      ['RUNS@5'],
+      ['JN-05@5'],
       [under('cancel', 5), attached, detached, lateGrace, attached, finished],
     ],
-    ['a claim that says so outside of it', ['RUNS@2'], [started, within, finished]],
+    ['a claim that says so outside of it', ['JN-05@2'], [started, within, finished]],
     [
       'another grace than the run was started with',
-      ['RUNS@4'],
+      ['JN-05@4'],
       [started, attached, detached, lateGrace, finished],
     ],
     [
       'another policy than the run was started with',
-      ['RUNS@5'],
+      ['JN-05@5'],
       [started, attached, detached, exhausted, decided('park'), finished],
     ],
     [
       'a claim after the decision to park',
-      ['RUNS@6'],
+      ['JN-05@6'],
       [under('park'), attached, detached, exhausted, decided('park'), attached, parked()],
     ],
   ])('finds %s', (_, violations, steps) => {
@@ -169,7 +169,7 @@ describe('journal invariants: parking', () => {
   it.each<[string, string[], Step[]]>([
     [
       'two that go on with one run',
-      ['RUNS@11'],
+      ['JN-04@11'],
       [
         ...WAITING,
         ...GOES_ON,
@@ -184,22 +184,22 @@ describe('journal invariants: parking', () => {
     ],
     [
       'one that goes on with a run that finished',
-      ['RUNS@3'],
+      ['JN-04@3'],
       [of('a', started), of('a', finished), of('b', goingOn('started', 'a')), of('b', finished)],
     ],
     [
       'one that goes on with a run that nobody knows',
-      ['RUNS@1'],
+      ['JN-04@1'],
       [of('b', goingOn('started', 'z')), of('b', finished)],
     ],
     [
       'one that began before the other had parked',
-      ['RUNS@2'],
+      ['JN-04@2'],
       [of('a', started), of('b', goingOn('started', 'a')), of('a', parked()), of('b', finished)],
     ],
     [
       'one that waits for one run and begins with another',
-      ['RUNS@4'],
+      ['JN-04@4'],
       [
         of('a', started),
         of('a', parked()),
@@ -223,11 +223,11 @@ describe('journal invariants: parking', () => {
       ['INV-39@3'],
       [...[of('a', started), of('a', requested()), of('a', start()), of('a', parked())]],
     ],
-    ['a run that waits when it has begun', ['RUNS@2'], [started, queued, finished]],
-    ['a run that waits twice', ['RUNS@2'], [queued, queued, started, finished]],
+    ['a run that waits when it has begun', ['JN-03@2'], [started, queued, finished]],
+    ['a run that waits twice', ['JN-03@2'], [queued, queued, started, finished]],
     [
       'an approval that the run which goes on leaves open',
-      ['RUNS@0'],
+      ['JN-11@0'],
       [
         ...WAITING,
         going('b', goingOn('started', 'a')),

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { answer, ask, STORIES, type StoryName, withdrawn } from './approval-samples.ts';
-import { after, both, type Break, found, moved, without } from './journal-breaks.ts';
+import { answer, STORIES, type StoryName, withdrawn } from './approval-samples.ts';
+import { after, both, type Break, change, found, moved, without } from './journal-breaks.ts';
 import { complete, finished, of, type RunStep } from './journal-samples.ts';
 
 const signed = (step: RunStep): RunStep =>
@@ -25,10 +25,10 @@ describe('journal invariants: a person who is left with a question', () => {
       },
     ),
     [
-      'no notice by the run that goes on',
+      'no notice by the run that parks',
       'parkedWebhook',
       without('approval_withdrawn'),
-      ['7 d is over, and who was asked is not told'],
+      ['4 d is over, and who was asked is not told'],
     ],
     [
       'a notice after the end of the run',
@@ -88,6 +88,12 @@ describe('journal invariants: a person who is left with a question', () => {
       ['4 d stays open'],
     ],
     [
+      'a question to a webhook that outlives its run',
+      'parkedWebhook',
+      (steps) => steps.toSpliced(3, 2),
+      ['0 d stays open', '3 d stays open', '9 call t starts without approval d'],
+    ],
+    [
       'an approval that is open though its call has ended, and that nobody ends',
       'parked',
       (steps) => [
@@ -101,8 +107,11 @@ describe('journal invariants: a person who is left with a question', () => {
     [
       'an approval that the run which goes on asks for again',
       'parkedWebhook',
-      after('tool_requested', ask({ route: 'webhook' })),
-      ['7 d is asked for twice'],
+      both(
+        change('approval_requested', { decision_id: 'd' }),
+        change('approval_completed', { decision_id: 'd' }),
+      ),
+      ['9 d is asked for twice'],
     ],
     [
       'a second answer',

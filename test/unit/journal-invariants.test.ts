@@ -35,9 +35,9 @@ describe('journal invariants: bad journals', () => {
   it.each<[string, string[], Step[]]>([
     ['two ends', ['INV-35@3'], [started, finished, failed]],
     ['an entry after the end', ['INV-23@3'], [started, finished, text]],
-    ['a run that does not start', ['RUNS@1'], [text, finished]],
-    ['a run that starts late', ['RUNS@1', 'RUNS@2'], [text, started, finished]],
-    ['a run that starts twice', ['RUNS@2'], [started, started, finished]],
+    ['a run that does not start', ['JN-01@1'], [text, finished]],
+    ['a run that starts late', ['JN-01@1', 'JN-01@2'], [text, started, finished]],
+    ['a run that starts twice', ['JN-01@2'], [started, started, finished]],
     [
       'a tool call left open by a finished run',
       ['INV-37@2'],
@@ -46,33 +46,33 @@ describe('journal invariants: bad journals', () => {
     ['a tool call left open by a failed run', ['INV-37@2'], [started, requested(), failed]],
     [
       'a tool requested twice',
-      ['RUNS@3'],
+      ['JN-06@3'],
       [started, requested(), requested(), complete(), finished],
     ],
     [
       'a tool started twice',
-      ['RUNS@4'],
+      ['JN-06@4'],
       [started, requested(), start(), start(), complete(), finished],
     ],
     [
       'a tool completed twice',
-      ['RUNS@5'],
+      ['JN-06@5'],
       [started, requested(), start(), complete(), complete(), finished],
     ],
     [
       'a tool started after its end',
-      ['RUNS@4'],
+      ['JN-06@4'],
       [started, requested(), complete(), start(), finished],
     ],
-    ['a tool that nobody requested', ['RUNS@2'], [started, start(), complete(), finished]],
+    ['a tool that nobody requested', ['JN-06@2'], [started, start(), complete(), finished]],
     [
       'progress before the start',
-      ['RUNS@3'],
+      ['JN-06@3'],
       [started, requested(), progress(), start(), complete(), finished],
     ],
     [
       'progress after the end',
-      ['RUNS@5', 'RUNS@6'],
+      ['JN-06@5', 'JN-06@6'],
       [started, requested(), start(), complete(), progress(), complete(), finished],
     ],
     [
@@ -89,17 +89,17 @@ describe('journal invariants: bad journals', () => {
     ['a second stop', ['INV-33@3'], [started, stopping(), stopping(), cancelled('external')]],
     [
       'a gated tool that starts unapproved',
-      ['RUNS@4'],
+      ['JN-07@4'],
       [started, requested(), asked(), start(), answered('approved'), complete(), finished],
     ],
     [
       'a gated tool that starts though denied',
-      ['RUNS@5'],
+      ['JN-07@5'],
       [started, requested(), asked(), answered('denied'), start(), refused('denied'), finished],
     ],
     [
       'a tool approved with other arguments',
-      ['RUNS@5', 'RUNS@4'],
+      ['JN-07@5', 'JN-14@4'],
       [
         started,
         requested(),
@@ -110,17 +110,17 @@ describe('journal invariants: bad journals', () => {
         finished,
       ],
     ],
-    ['an approval left open', ['RUNS@3'], [started, requested(), asked(), complete(), finished]],
+    ['an approval left open', ['JN-11@3'], [started, requested(), asked(), complete(), finished]],
     [
       'an approval answered twice',
-      ['RUNS@5'],
+      ['JN-11@5'],
       [
         ...[started, requested(), asked(), answered('denied'), answered('denied')],
         ...[refused('denied'), finished],
       ],
     ],
-    ['an answer to nothing', ['RUNS@2'], [started, answered('denied')]],
-    ['an approval asked for twice', ['RUNS@3'], [started, asked(), asked()]],
+    ['an answer to nothing', ['JN-11@2'], [started, answered('denied')]],
+    ['an approval asked for twice', ['JN-11@3'], [started, asked(), asked()]],
     [
       'an obligation left open',
       ['INV-17@3'],
@@ -155,35 +155,35 @@ describe('journal invariants: bad journals', () => {
         cancelled('external'),
       ],
     ],
-    ['an unclaimed end without its story', ['RUNS@2'], [started, cancelled('unclaimed')]],
+    ['an unclaimed end without its story', ['JN-02@2'], [started, cancelled('unclaimed')]],
     [
       'an unclaimed end whose observer never left',
-      ['RUNS@5'],
+      ['JN-02@5'],
       [started, exhausted, decided(), stopping('unclaimed'), cancelled('unclaimed')],
     ],
     [
       'an unclaimed end without exhausted claims',
-      ['RUNS@4'],
+      ['JN-02@4'],
       [started, detached, decided(), cancelled('unclaimed')],
     ],
     [
       'an unclaimed end without a decision',
-      ['RUNS@5'],
+      ['JN-02@5'],
       [started, detached, exhausted, stopping('unclaimed'), cancelled('unclaimed')],
     ],
     [
       'an unclaimed end in the wrong order',
-      ['RUNS@5'],
+      ['JN-02@5'],
       [started, exhausted, detached, decided(), cancelled('unclaimed')],
     ],
     [
       'an unclaimed end though somebody came back',
-      ['RUNS@6'],
+      ['JN-02@6'],
       [started, detached, exhausted, attached, decided(), cancelled('unclaimed')],
     ],
     [
       'an unclaimed end under another policy',
-      ['RUNS@4'],
+      ['JN-02@4'],
       [started, detached, exhausted, decided('continue'), cancelled('unclaimed')],
     ],
     [
@@ -193,7 +193,7 @@ describe('journal invariants: bad journals', () => {
     ],
     [
       'an obligation before stopping',
-      ['RUNS@5'],
+      ['JN-02@5'],
       [
         started,
         detached,
@@ -207,7 +207,7 @@ describe('journal invariants: bad journals', () => {
     ],
     [
       'an obligation without stopping',
-      ['RUNS@5', 'RUNS@6'],
+      ['JN-02@5', 'JN-02@6'],
       [
         started,
         detached,

@@ -18,7 +18,7 @@ import {
   text,
 } from './journal-samples.ts';
 
-const ENDING = { text: 'the process is gone', at: 1_000 };
+const ENDING = { text: 'the process is gone', reason: 'owner_lost', at: 1_000 } as const;
 
 /** What is told of entries that came one millisecond after another. */
 function told(...events: JournalEvent[]): JournalEvent[] {
@@ -71,7 +71,7 @@ describe('open ends of a run whose owner is gone', () => {
     expect(approval).toEqual({
       type: 'approval_completed',
       decision_id: 'd',
-      outcome: { kind: 'cancelled', reason: 'error' },
+      outcome: { kind: 'cancelled', reason: 'owner_lost' },
       duration_ms: 998,
       scope: { kind: 'single' },
       tool_call_id: 't',
@@ -103,7 +103,7 @@ describe('open ends of a run whose owner is gone', () => {
     expect(approval).toMatchObject({ type: 'approval_completed', outcome: { kind: 'cancelled' } });
     expect(call).toMatchObject({ effect: 'unknown' });
     expect(call).not.toHaveProperty('approval');
-    expect(standing(requested(), start(), ask({ origin: QUESTION })).ends.waiting.size).toBe(0);
+    expect(standing(requested(), start(), ask({ origin: QUESTION })).ends.held.size).toBe(0);
   });
 
   it('take an answered question of a server for no approval of its call', () => {
@@ -123,6 +123,34 @@ describe('open ends of a run whose owner is gone', () => {
     );
     const closing = ends.close(ENDING, new Set(['t', 't2']));
     expect(closing).toMatchObject([{ event: { type: 'approval_completed', decision_id: 'd' } }]);
+  });
+
+  it('end the question of a webhook also where its call goes on, which stays held back', () => {
+    const { ends } = standing(requested(), ask({ route: 'webhook' }));
+    const closing = ends.close(ENDING, new Set(['t']));
+    expect(closing).toMatchObject([{ event: { type: 'approval_completed', decision_id: 'd' } }]);
+    for (const { event } of closing) ends.note(event, ENDING.at);
+
+    expect([...ends.held]).toEqual(['t']);
+    expect([ends.openFor('t'), ends.isRefused('t')]).toEqual([undefined, false]);
+    expect(ends.owed).toMatchObject([{ decisionId: 'd' }]);
+  });
+
+  it('keep the question of a person where its call goes on', () => {
+    const { ends } = standing(requested(), ask());
+    expect(ends.close(ENDING, new Set(['t']))).toEqual([]);
+    expect([...ends.held]).toEqual(['t']);
+    expect(ends.openFor('t')).toMatchObject({ event: { decision_id: 'd' } });
+  });
+
+  it('hold back what a run before it asked, told of again or not', () => {
+    const ends = new OpenEnds();
+    ends.inherit({ event: ask() as never, at: 0, route: 'conversational', expiresAt: EXPIRES });
+    expect([...ends.held]).toEqual(['t']);
+    ends.note(requested(), 1);
+    expect([...ends.held]).toEqual(['t']);
+    ends.note(answer('approved'), 2);
+    expect([...ends.held]).toEqual([]);
   });
 
   it('leave the calls of the caller to the caller', () => {
@@ -192,7 +220,7 @@ describe('open ends of a run whose owner is gone', () => {
     ends.note(requested(), 1);
     for (const payload of ends.close(ENDING)) ends.note(payload.event, ENDING.at);
     expect(ends.owed).toEqual([
-      { decisionId: 'd', toolCallId: 't', outcome: { kind: 'cancelled', reason: 'error' } },
+      { decisionId: 'd', toolCallId: 't', outcome: { kind: 'cancelled', reason: 'owner_lost' } },
     ]);
   });
 });

@@ -2,7 +2,6 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { ApprovalOutcome } from '../../machines/vocabulary.ts';
-import type { Withdrawal } from '../../src/hitl/withdrawals.ts';
 import { createJournal } from '../../src/journal/journal.ts';
 import { createLog } from '../../src/log.ts';
 import { type ParkedExpiry, startParkedExpiry } from '../../src/parked-expiry.ts';
@@ -40,7 +39,6 @@ export const NOW = 1_800_000_000_000;
 export interface Asked {
   readonly decisionId: string;
   readonly afterMs: number;
-  readonly route?: 'webhook';
 }
 
 export interface ExpiryWorld {
@@ -49,7 +47,6 @@ export interface ExpiryWorld {
   readonly clock: VirtualClock;
   readonly expiry: ParkedExpiry;
   readonly broughtBack: readonly string[];
-  readonly told: readonly Omit<Withdrawal, 'requestHeaders'>[];
   /** Decision ids that it heard of as closed. */
   readonly closed: readonly string[];
   readonly warnings: readonly string[];
@@ -64,7 +61,6 @@ export interface ExpiryWorld {
 export function expiryWorld(store: Store, { startMs = NOW } = {}): ExpiryWorld {
   const clock = createVirtualClock(startMs);
   const [broughtBack, closed, warnings]: [string[], string[], string[]] = [[], [], []];
-  const told: Withdrawal[] = [];
   const refusing = new Set<keyof Store>();
   const watched = new WatchedStore(refuser(store, refusing), {
     onRefused: () => {},
@@ -78,27 +74,20 @@ export function expiryWorld(store: Store, { startMs = NOW } = {}): ExpiryWorld {
     log: createLog({ level: 'warn', destination: { write } }),
     bringBack: ({ runId }) => void broughtBack.push(runId),
     onClosed: ({ decisionId }) => void closed.push(decisionId),
-    withdrawals: {
-      send(withdrawal) {
-        told.push(withdrawal);
-        return Promise.resolve(true);
-      },
-    },
   });
   return {
     store: watched,
     clock,
     expiry,
     broughtBack,
-    told,
     closed,
     warnings,
     refusing,
     async park(runId, asked, { automatic } = { automatic: true }) {
-      const approvals = asked.map(({ decisionId, afterMs, route }) => ({
+      const approvals = asked.map(({ decisionId, afterMs }) => ({
         decisionId,
         expiresAt: NOW + afterMs,
-        record: JSON.stringify({ agent: 'a', requestedAt: NOW - 1_000, ...(route && { route }) }),
+        record: JSON.stringify({ agent: 'a', requestedAt: NOW - 1_000 }),
       }));
       const terminal = { runId, line: '1', parked: { checkpoint: '{}', automatic, approvals } };
       await append(watched, runId, { terminal });

@@ -3,7 +3,7 @@ import { ENGINES, expiryWorld, NOW, removeDirectory } from './parked-expiry-kit.
 
 /**
  * Hazard: a run waits for a person who never comes. Nobody sends a request at that moment, so a timer must
- * bring it back, also weeks later and in another process, and whoever still sees the question must be told.
+ * bring it back, also weeks later and in another process.
  */
 
 const DAY_MS = 86_400_000;
@@ -21,7 +21,6 @@ describe.each(ENGINES)('approvals of parked runs that expire, %s', (_name, newSt
 
     expect(await world.outcome('d')).toEqual({ kind: 'timed_out', waitedMs: 6_000 });
     expect(world.broughtBack).toEqual(['r']);
-    expect(world.told).toEqual([]);
     expect(world.clock.pending).toEqual([]);
   });
 
@@ -90,7 +89,7 @@ describe.each(ENGINES)('approvals of parked runs that expire, %s', (_name, newSt
     'leaves a run alone after %s, and waits no longer',
     async (how) => {
       const world = expiryWorld(newStore()());
-      await world.park('r', [{ decisionId: 'd', afterMs: 1_000, route: 'webhook' }]);
+      await world.park('r', [{ decisionId: 'd', afterMs: 1_000 }]);
       await world.clock.settle();
       if (how === 'goOn') await world.goOn('r');
       else await world.store.discard('r');
@@ -100,39 +99,23 @@ describe.each(ENGINES)('approvals of parked runs that expire, %s', (_name, newSt
       world.expiry.look();
       await world.clock.settle();
 
-      expect([world.broughtBack, world.told]).toEqual([[], []]);
+      expect([world.broughtBack, world.closed]).toEqual([[], []]);
     },
   );
 
-  it('tells the webhook that was asked, once', async () => {
+  it('lets a run stay that was parked by hand', async () => {
     const world = expiryWorld(newStore()());
-    await world.park('r', [
-      { decisionId: 'd1', afterMs: 1_000, route: 'webhook' },
-      { decisionId: 'd2', afterMs: 1_000 },
-    ]);
-    await world.clock.advance(9_000);
-    world.expiry.look();
-    await world.clock.settle();
-
-    expect(world.told).toEqual([{ agent: 'a', decisionId: 'd1', reason: 'timed_out' }]);
-    expect(world.broughtBack).toEqual(['r']);
-  });
-
-  it('lets a run stay that was parked by hand, and tells its webhook', async () => {
-    const world = expiryWorld(newStore()());
-    const asked = [{ decisionId: 'd', afterMs: 1_000, route: 'webhook' }] as const;
-    await world.park('r', asked, { automatic: false });
+    await world.park('r', [{ decisionId: 'd', afterMs: 1_000 }], { automatic: false });
     await world.clock.advance(1_000);
 
-    expect(world.told).toHaveLength(1);
-    expect(world.broughtBack).toEqual([]);
+    expect([world.broughtBack, world.closed]).toEqual([[], ['d']]);
     expect(await world.outcome('d')).toMatchObject({ kind: 'timed_out' });
   });
 
   it('looks after what expired while no process was there', async () => {
     const open = newStore();
     const before = expiryWorld(open());
-    await before.park('auto', [{ decisionId: 'd1', afterMs: 1_000, route: 'webhook' }]);
+    await before.park('auto', [{ decisionId: 'd1', afterMs: 1_000 }]);
     await before.park('hand', [{ decisionId: 'd2', afterMs: 1_000 }], { automatic: false });
     await before.park('late', [{ decisionId: 'd3', afterMs: 9_000 }]);
     before.expiry.stop();
@@ -140,7 +123,7 @@ describe.each(ENGINES)('approvals of parked runs that expire, %s', (_name, newSt
     const world = expiryWorld(open(), { startMs: NOW + 5_000 });
     await world.clock.settle();
     expect(world.broughtBack).toEqual(['auto']);
-    expect(world.told.map(({ decisionId }) => decisionId)).toEqual(['d1']);
+    expect(world.closed).toEqual(['d1', 'd2']);
     await world.clock.advance(4_000);
 
     expect(world.broughtBack).toEqual(['auto', 'late']);
@@ -149,21 +132,20 @@ describe.each(ENGINES)('approvals of parked runs that expire, %s', (_name, newSt
   it('closes one in one of two processes', async () => {
     const open = newStore();
     const [a, b] = [expiryWorld(open()), expiryWorld(open())];
-    await a.park('r1', [{ decisionId: 'd1', afterMs: 1_000, route: 'webhook' }]);
-    await b.park('r2', [{ decisionId: 'd2', afterMs: 1_000, route: 'webhook' }]);
+    await a.park('r1', [{ decisionId: 'd1', afterMs: 1_000 }]);
+    await b.park('r2', [{ decisionId: 'd2', afterMs: 1_000 }]);
     a.expiry.look();
     await a.clock.settle();
     await Promise.all([a.clock.advance(2_000), b.clock.advance(2_000)]);
 
     expect([...a.broughtBack, ...b.broughtBack].sort()).toEqual(['r1', 'r2']);
-    const told = [...a.told, ...b.told].map(({ decisionId }) => decisionId);
-    expect(told.sort()).toEqual(['d1', 'd2']);
+    expect([...a.closed, ...b.closed].sort()).toEqual(['d1', 'd2']);
   });
 
   it('leaves one to the process that closes it in the same moment', async () => {
     const open = newStore();
     const [world, other] = [expiryWorld(open()), open()];
-    await world.park('r', [{ decisionId: 'd', afterMs: 1_000, route: 'webhook' }]);
+    await world.park('r', [{ decisionId: 'd', afterMs: 1_000 }]);
     await world.clock.settle();
     const { expireApproval } = world.store;
     world.store.expireApproval = (id, outcome, now) => {
@@ -173,7 +155,7 @@ describe.each(ENGINES)('approvals of parked runs that expire, %s', (_name, newSt
     await world.clock.advance(1_000);
 
     expect(await world.outcome('d')).toEqual({ kind: 'timed_out' });
-    expect([world.broughtBack, world.told, world.closed]).toEqual([[], [], []]);
+    expect([world.broughtBack, world.closed]).toEqual([[], []]);
   });
 
   it('sees what parks in the middle of a look', async () => {
@@ -214,16 +196,16 @@ describe.each(ENGINES)('approvals of parked runs that expire, %s', (_name, newSt
     'tries again what the store refused: %s',
     async (call) => {
       const world = expiryWorld(newStore()());
-      await world.park('r', [{ decisionId: 'd', afterMs: 1_000, route: 'webhook' }]);
+      await world.park('r', [{ decisionId: 'd', afterMs: 1_000 }]);
       await world.clock.settle();
       world.refusing.add(call);
       await world.clock.advance(1_000 + 5_000 + 10_000);
-      expect([world.broughtBack, world.told, world.clock.pending.length]).toEqual([[], [], 1]);
+      expect([world.broughtBack, world.closed, world.clock.pending.length]).toEqual([[], [], 1]);
       expect(world.warnings).toHaveLength(1);
       world.refusing.clear();
       await world.clock.advance(20_000);
 
-      expect([world.broughtBack, world.told.length]).toEqual([['r'], 1]);
+      expect([world.broughtBack, world.closed]).toEqual([['r'], ['d']]);
       expect(world.clock.pending).toEqual([]);
     },
   );

@@ -7,7 +7,6 @@ import { createVirtualClock } from '../../src/testing/virtual-clock.ts';
 const NOW = 1_000_000;
 
 interface Approval {
-  readonly route?: 'webhook';
   readonly expiresAt?: number;
   readonly isDecided?: boolean;
 }
@@ -24,9 +23,9 @@ async function world({ approvals = [], automatic = true, reason = 'shutdown' }: 
   const store = createMemoryStore();
   const outcome = store.acquire({ key: 's', owner: 'before', now: 0, ttlMs: 1 });
   if (outcome instanceof Promise || !outcome.acquired) throw new Error('invariant: it is free');
-  const lines = approvals.map(({ route, expiresAt = NOW + 1 }, at) => ({
+  const lines = approvals.map(({ expiresAt = NOW + 1 }, at) => ({
     decisionId: `d${at}`,
-    record: JSON.stringify(route === undefined ? {} : { route }),
+    record: '{}',
     expiresAt,
   }));
   const parked = { checkpoint: '{}', automatic, approvals: lines };
@@ -53,7 +52,6 @@ async function world({ approvals = [], automatic = true, reason = 'shutdown' }: 
 }
 
 const ON_START = { park: { resumeOnStart: true } };
-const WEBHOOK = { route: 'webhook' } as const;
 
 describe('a start', () => {
   it('brings back what waits for nobody when it is to', async () => {
@@ -68,20 +66,16 @@ describe('a start', () => {
   it('brings back no run that waits for a person', async () => {
     const waits = await world({ approvals: [{ isDecided: true }, {}], reason: 'owner_lost' });
     expect(await waits({ ...ON_START, recover: 'resume' })).toBe(false);
-    const both = await world({ approvals: [WEBHOOK, {}] });
-    expect(await both(ON_START)).toBe(false);
   });
 
-  it('brings back a run that a webhook is asked about as one that waits for nobody', async () => {
-    const asks = await world({ approvals: [WEBHOOK, WEBHOOK] });
-    expect([await asks(), await asks(ON_START)]).toEqual([false, true]);
-    const lost = await world({ approvals: [WEBHOOK], reason: 'owner_lost' });
+  it('brings back a run that was lost at its work when it may', async () => {
+    const lost = await world({ reason: 'owner_lost' });
     expect([await lost(), await lost({ recover: 'resume' })]).toEqual([false, true]);
   });
 
   it.each<[string, readonly Approval[]]>([
     ['decided', [{ isDecided: true }, { isDecided: true }]],
-    ['expired', [{ expiresAt: NOW }, { ...WEBHOOK, expiresAt: NOW - 1 }]],
+    ['expired', [{ expiresAt: NOW }, { expiresAt: NOW - 1 }]],
     ['decided or expired', [{ isDecided: true }, { expiresAt: NOW }]],
   ])(
     'brings a run back whose approvals have all been %s, whatever the policy',
@@ -89,8 +83,4 @@ describe('a start', () => {
       expect(await (await world({ approvals }))()).toBe(true);
     },
   );
-
-  it('does not take a run for decided while a webhook may still decide', async () => {
-    expect(await (await world({ approvals: [{ isDecided: true }, WEBHOOK] }))()).toBe(false);
-  });
 });

@@ -64,6 +64,16 @@ describe.each([[''], ['acme\u001f']])('a page of the realm %j', (realm) => {
       'approvals_pending',
       (store) => store.listApprovals({ realm, pendingAt: 1, ...BEFORE }),
     ],
+    [
+      'approvals that have ended',
+      'ended_approvals_by_realm',
+      (store) => store.listEnded({ realm, limit: 9 }),
+    ],
+    [
+      'more of those that have ended',
+      'ended_approvals_by_realm',
+      (store) => store.listEnded({ realm, ...BEFORE }),
+    ],
   ])('finds %s by %s and sorts nothing', async (_what, index, ask) => {
     const plans = await plansOf(ask);
     expect(plans).toHaveLength(1);
@@ -86,6 +96,11 @@ describe.each([[''], ['acme\u001f']])('a page of the realm %j', (realm) => {
       'approvals of a run',
       'INDEX approvals_by_run (run_id=?',
       (store) => store.listApprovals({ realm, runId: 'r', pendingAt: 1, limit: 9 }),
+    ],
+    [
+      'ended approvals of a run',
+      'INDEX ended_approvals_by_run (run_id=? AND decision_id<?',
+      (store) => store.listEnded({ realm, runId: 'r', ...BEFORE }),
     ],
   ])('finds %s by what they have beside it', async (_what, index, ask) => {
     const plans = await plansOf(ask);

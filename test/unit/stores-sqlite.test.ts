@@ -41,7 +41,7 @@ describe('sqlite store: the file', () => {
     db.exec(`PRAGMA user_version = ${SCHEMA_VERSION + 1}`);
     db.close();
 
-    expect(() => open(path)).toThrow(/newer version \(schema 4; this one knows 3\)/);
+    expect(() => open(path)).toThrow(/newer version \(schema 5; this one knows 4\)/);
   });
 
   it('refuses a file of another program', () => {

@@ -173,10 +173,14 @@ it('a watched store answers at once where its engine does', async () => {
 it('a watched store answers what its engine answers', async () => {
   const { store, inner, lease } = await watched();
   const records = [{ runId: 'r', record: '{}', startKey: { key: 'k', digest: 'd' } }];
-  const approvals = [{ decisionId: 'd', record: '{}', expiresAt: 9 }];
+  const approvals = ['d', 'e'].map((id) => ({ decisionId: id, record: '{}', expiresAt: 9 }));
+  const endedApprovals = [
+    { decisionId: 'c', record: '{}', expiresAt: 9, runId: 'r', outcome: '"no"' },
+  ];
   const parked = { checkpoint: 'c', automatic: true, approvals };
   const terminal = { runId: 'r', line: '2', transcript: 't', log: 'l', parked };
-  await store.append([{ lease, firstSeq: 1, count: 1, body: '1', records, terminal }]);
+  const part = { lease, firstSeq: 1, count: 1, body: '1', records, endedApprovals, terminal };
+  await store.append([part]);
   await store.putGrant(GRANT);
 
   const questions: readonly ((of: Store) => unknown)[] = [
@@ -194,15 +198,19 @@ it('a watched store answers what its engine answers', async () => {
     (of) => of.getApproval('d'),
     (of) => of.listApprovals({ pendingAt: 8, limit: 9 }),
     (of) => of.listExpiring(9),
+    (of) => of.getEnded('c'),
+    (of) => of.listEnded({ limit: 9 }),
     (of) => of.listGrants('s'),
     (of) => of.totalBytes('other\u001f'),
   ];
   for (const ask of questions) expect(ask(store)).toEqual(ask(inner));
   expect(store.totalBytes('other\u001f')).toBe(0);
   expect(store.getCheckpoint('r')).toBe('c');
+  expect(store.getEnded('c')).toMatchObject({ outcome: '"no"' });
   expect(store.listGrants('s')).toEqual([GRANT]);
   expect(await store.expireApproval('d', '"out"', 8)).toBe(false);
   expect(await store.decideApproval('d', '"yes"', 8)).toMatchObject({ won: true });
-  expect(await store.discard('r')).toBe(true);
+  expect(await store.discard('r', '"gone"')).toBe(true);
+  expect(await inner.getEnded('e')).toMatchObject({ outcome: '"gone"' });
   expect(await inner.getCheckpoint('r')).toBeUndefined();
 });

@@ -109,6 +109,7 @@ const REMEDIES: Readonly<Record<string, string>> = {
   edits_not_allowed: 'Leave out --arguments, or allow edits in the [hitl] of the agent.',
   grants_not_allowed: 'Leave out --for-session, or allow grants in the [hitl] of the agent.',
   arguments_forbidden: 'A rule denies those; give others by --arguments, or deny the call.',
+  invalid_arguments: 'Give others by --arguments, or leave them out to approve the call as it is.',
   content_not_allowed: 'Leave out --content: it answers a question of a server, and this is none.',
   invalid_content: SEE_APPROVAL,
 };

@@ -55,6 +55,7 @@ export const runtimeSchema = table(
     journal: table({
       store: setting('store'),
       durability: setting('durability'),
+      check_invariants: setting('checkInvariants'),
       retention_secs: setting('retentionMs'),
       session_max_bytes: setting('sessionBytesMax'),
       total_max_bytes: setting('totalBytesMax'),

@@ -1,7 +1,8 @@
 import type { RouterContext } from '@koa/router';
 import type { ApprovalFilter } from '../../approval-item.ts';
 import type { SupervisorHandle } from '../../handle.ts';
-import { ApprovalFeed } from '../approval-feed.ts';
+import { ApprovalFeed, WAITING_BYTES_MAX } from '../approval-feed.ts';
+import { ApprovalFrames } from '../approval-frames.ts';
 import { handleOf } from '../caller.ts';
 import type { HttpDeps } from '../deps.ts';
 import { type HttpError, unavailable } from '../errors.ts';
@@ -26,33 +27,39 @@ const ABOUT = { feed: 'approvals' } as const;
  */
 export function approvalEvents(deps: HttpDeps): (ctx: RouterContext) => Promise<void> {
   const gate = new GateWatch(deps);
+  const frames = new ApprovalFrames({ bytesMax: WAITING_BYTES_MAX });
   return async (ctx) => {
     checkQueryKeys(ctx, FILTER_KEYS);
     const filter = approvalFilterOf(ctx);
     if (ctx.method === 'HEAD') return answerHead(ctx);
     if (deps.pool.full) throw unavailable('too_many_streams', 'All places for streams are taken.');
-    await stream(ctx, filter, { ...deps, handle: handleOf(ctx, deps), gate });
+    await stream(ctx, filter, { ...deps, handle: handleOf(ctx, deps), gate, frames });
   };
 }
 
+interface FeedDeps extends HttpDeps {
+  readonly gate: GateWatch;
+  readonly frames: ApprovalFrames;
+}
+
 /** The stream opens when the supervisor has told how things stand, so that a failure has a status. */
-async function stream(
-  ctx: RouterContext,
-  filter: ApprovalFilter,
-  deps: HttpDeps & { readonly gate: GateWatch },
-): Promise<void> {
-  const { handle, config, log, gate } = deps;
+async function stream(ctx: RouterContext, filter: ApprovalFilter, deps: FeedDeps): Promise<void> {
+  const { handle, config, log, gate, frames } = deps;
   const onOverflow = (sse: SseStream): void => {
     log.warn({ ...ABOUT, because: 'overflow' }, OVERFLOW);
     sse.destroy();
   };
   const { state } = filter;
-  const feed = new ApprovalFeed({ state, bufferBytesMax: config.sseBufferBytesMax, onOverflow });
-  const unwatch = await handle.watchApprovals(filter, feed);
+  const { sseBufferBytesMax: bufferBytesMax } = config;
+  const feed = new ApprovalFeed({ state, bufferBytesMax, frames, onOverflow });
+  let unwatch = (): void => {};
   try {
+    unwatch = await handle.watchApprovals(filter, feed);
     if (feed.isClosed) throw tooMany();
     attach(openEventStream(ctx, { about: ABOUT, deps }), { feed, unwatch, gate, handle });
   } catch (error) {
+    // What it holds is taken from others.
+    feed.close();
     unwatch();
     throw error;
   }
@@ -61,7 +68,7 @@ async function stream(
 const tooMany = (): HttpError =>
   unavailable('too_many_approvals', 'More approvals match than one stream can bring; filter them.');
 
-const OVERFLOW = 'A reader was cut: more approvals wait for it than its buffer may hold.';
+const OVERFLOW = 'A reader was cut: more approvals wait for it than may wait.';
 
 interface Attached {
   readonly feed: ApprovalFeed;
