@@ -185,7 +185,8 @@ describe('chat under cancel', () => {
     await chat.leave();
     expect(await ended(world, runId)).toMatchObject({ end: { reason: 'unclaimed' } });
     expect(await decide(world, id, { approved: true }).status()).toBe(404);
-    expect((await world.ask('/v1/approvals').json())['data']).toEqual([]);
+    const { data } = await world.ask('/v1/approvals').json();
+    expect(data).toMatchObject([{ decision_id: id, state: 'cancelled' }]);
   });
 
   it('is what a request without a stream has for its own life (claims, row 1)', async () => {
